@@ -1,0 +1,72 @@
+# Flags and helpers shared by every folder:
+#   vesta_library(NAME SOURCES... DEPS...)   static library vesta_NAME
+#   vesta_test(NAME SOURCES... DEPS...)      GoogleTest binary build/test/NAME_test
+#   vesta_fuzz(NAME SOURCES... DEPS...)      build/fuzz/NAME_fuzz: a libFuzzer target when
+#                                            VESTA_FUZZ is on, else a program that replays a corpus
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
+endif()
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
+
+option(VESTA_FUZZ "Build fuzz targets with libFuzzer (needs clang)" OFF)
+set(VESTA_SANITIZE "" CACHE STRING "address (with undefined) or thread")
+
+add_compile_options(-fno-omit-frame-pointer)
+if(VESTA_SANITIZE STREQUAL "address")
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=address,undefined)
+elseif(VESTA_SANITIZE STREQUAL "thread")
+  add_compile_options(-fsanitize=thread)
+  add_link_options(-fsanitize=thread)
+endif()
+if(VESTA_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+find_package(GTest REQUIRED)
+find_package(Threads REQUIRED)
+
+add_library(vesta_flags INTERFACE)
+target_include_directories(vesta_flags INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_options(vesta_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor
+                            -Wold-style-cast -Werror>)
+
+function(vesta_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPS" ${ARGN})
+  add_library(vesta_${name} STATIC ${arg_SOURCES})
+  target_link_libraries(vesta_${name} PUBLIC vesta_flags ${arg_DEPS})
+endfunction()
+
+function(vesta_test name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name}_test ${arg_SOURCES})
+  target_link_libraries(${name}_test PRIVATE vesta_flags ${arg_DEPS} GTest::gtest
+                                             GTest::gtest_main Threads::Threads)
+  set_target_properties(${name}_test PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
+endfunction()
+
+function(vesta_fuzz name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPS" ${ARGN})
+  if(VESTA_FUZZ)
+    add_executable(${name}_fuzz ${arg_SOURCES})
+    target_link_options(${name}_fuzz PRIVATE -fsanitize=fuzzer)
+  else()
+    add_executable(${name}_fuzz ${arg_SOURCES} ${CMAKE_SOURCE_DIR}/test/support/replay_corpus.cc)
+  endif()
+  target_link_libraries(${name}_fuzz PRIVATE vesta_flags ${arg_DEPS})
+  set_target_properties(${name}_fuzz PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+endfunction()
