@@ -1,0 +1,53 @@
+// What the user asked for, parsed and validated as a whole, then const.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace vesta::cli {
+
+// Order of values = order of words in options.def.
+enum class Event : uint8_t { kAuto, kCpuClock, kCycles };
+enum class SortBy : uint8_t { kSelf, kTotal };
+enum class Format : uint8_t { kTable, kJson };
+enum class ColorMode : uint8_t { kAuto, kAlways, kNever };
+enum class UnwindLoop : uint8_t { kAuto, kBpfLoop, kBounded };
+
+// Values of all options; a command reads those that options.def gives it.
+// Units: in the member's name; 0 stands for the words "none" and "auto" of the table.
+// state_dir is never "auto" nor empty after parsing.
+struct Settings {
+  using Duration = uint64_t;
+  using Size = uint64_t;
+  using Count = uint32_t;
+  using Flag = bool;
+  using Text = std::string;
+  using Pids = std::vector<uint32_t>;
+  using Paths = std::vector<std::string>;
+#define OPTION(member, kind, ...) kind member{};
+#define CHOICE(member, type, ...) type member{};
+#include "src/cli/options.def"
+#undef CHOICE
+#undef OPTION
+};
+
+// Parsed so that: --all excludes --pid; each output ends in a known suffix; ring_bytes is 0 or a
+// power of two; no pid is given twice.
+struct RecordOptions : Settings {
+  std::vector<std::string> command;  // after "--"; empty = none
+};
+
+struct TopOptions : Settings {
+  std::string file;  // empty = live
+};
+
+struct DoctorOptions : Settings {};
+
+// Each runs one command to its end and returns the exit code of vesta.
+int RunRecord(const RecordOptions& options);  // record.cc
+int RunLiveTop(const TopOptions& options);    // live_top.cc
+int RunTopFile(const TopOptions& options);    // top_file.cc
+int RunDoctor(const DoctorOptions& options);  // doctor.cc
+
+}  // namespace vesta::cli
