@@ -1,0 +1,51 @@
+/*
+ * Many threads, mostly asleep: threads10k [THREADS] [SECONDS]. Every 64th thread wakes now and then
+ * and works a little. Says how many threads ran and ended.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "spin.h"
+
+static double end_seconds;
+static int ended;
+
+NOINLINE void thread_work(void)
+{
+	burn();
+	NO_TAIL_CALL();
+}
+
+static void *thread_main(void *argument)
+{
+	long number = (long)argument;
+
+	while (now_seconds() < end_seconds) {
+		usleep(100000);
+		if (number % 64 == 0)
+			thread_work();
+	}
+	__atomic_fetch_add(&ended, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	long count = argc > 1 ? atol(argv[1]) : 10000;
+	pthread_t *threads = calloc((size_t)count, sizeof(*threads));
+	pthread_attr_t attributes;
+	long started = 0;
+
+	end_seconds = now_seconds() + argument_seconds(argc, argv, 2, 5);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, 64 * 1024);
+	while (started < count &&
+	       pthread_create(&threads[started], &attributes, thread_main, (void *)started) == 0)
+		started++;
+	for (long i = 0; i < started; i++)
+		pthread_join(threads[i], NULL);
+	printf("%ld %d\n", started, ended);
+	free(threads);
+	return started == count && ended == count ? 0 : 1;
+}
