@@ -5,6 +5,11 @@
  *   abi_sample                                   fixed part
  *   abi_frame   user[user_frame_count]           leaf first
  *   __u64       kernel[kernel_frame_count]       leaf first, raw kernel addresses
+ *   abi_resume  resume                           only if stack_bytes is not 0
+ *   __u8        stack[stack_bytes]               the user stack from resume.sp upwards
+ *
+ * The last two let the agent finish a walk that the kernel could not, because the process, a mapping
+ * or a table was not known yet: it drops the last user frame and walks on from there.
  *
  * Call order is kernel frames above user frames: leaf = kernel[0] when there is one, else user[0].
  * Clocks: time_mono_ns is CLOCK_MONOTONIC; process_start_boot_ns is CLOCK_BOOTTIME.
@@ -20,6 +25,8 @@ enum {
 	ABI_USER_FRAMES_BOUNDED = 128, /* kernels without bpf_loop */
 	ABI_KERNEL_FRAMES_MAX = 127, /* kernel default of perf_event_max_stack */
 	ABI_COMM_BYTES = 16,         /* TASK_COMM_LEN */
+	ABI_STACK_COPY_PAGES_MAX = 5,
+	ABI_PAYLOAD_BYTES_MAX = 28672, /* per-CPU values may have 32 KiB */
 };
 
 enum abi_record_kind {
@@ -41,10 +48,10 @@ enum abi_frame_kind {
 };
 
 enum abi_frame_flags {
-	/* The pc was interrupted here (leaf or below a signal frame): the address is exact.
+	/* The pc was interrupted here (leaf, signal trampoline, or the frame it interrupted): the
+	 * address is exact.
 	 * Without it the walker has already subtracted one from the return address. */
 	ABI_FRAME_INTERRUPTED = 1,
-	ABI_FRAME_BY_FRAME_POINTER = 2, /* this frame's caller was found by the frame pointer */
 };
 
 struct abi_frame {
@@ -97,8 +104,19 @@ struct abi_sample {
 	__u16 kernel_frame_count;
 	__u8 source;      /* abi_source */
 	__u8 stop_reason; /* abi_stop_reason */
-	__u8 reserved[6];
+	__u8 reserved[2];
+	__u32 stack_bytes;
 	char comm[ABI_COMM_BYTES]; /* thread name */
+};
+
+/* Where the walk stood at the last user frame. */
+struct abi_resume {
+	__u64 pc;
+	__u64 sp;
+	__u64 fp;
+	__u32 interrupted; /* pc is exact and the registers are this frame's */
+	__u32 reserved;
+	__u64 registers[17]; /* in DWARF order, [16] = instruction pointer */
 };
 
 #ifdef __cplusplus
@@ -107,6 +125,7 @@ struct abi_sample {
 #define ABI_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
 ABI_ASSERT(sizeof(struct abi_frame) == 16, "abi_frame");
+ABI_ASSERT(sizeof(struct abi_resume) == 168, "abi_resume");
 ABI_ASSERT(sizeof(struct abi_sample) == 96, "abi_sample");
 ABI_ASSERT(__builtin_offsetof(struct abi_sample, comm) == 80, "abi_sample.comm");
 

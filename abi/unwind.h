@@ -68,7 +68,9 @@ enum abi_row_kind {
 enum abi_row_special {
 	ABI_SPECIAL_NONE = 0,   /* nothing is known here: try the frame pointer */
 	ABI_SPECIAL_ROOT = 1,   /* no caller: the outermost frame */
-	ABI_SPECIAL_SIGNAL = 2, /* signal return trampoline: registers lie in the kernel's frame */
+	/* Signal return trampoline: registers lie in the kernel's frame. The row starts one byte before
+	 * the trampoline, since walkers look a return address up at the byte before it. */
+	ABI_SPECIAL_SIGNAL = 2,
 	ABI_SPECIAL_UNSUPPORTED = 3, /* a rule exists that this format cannot hold */
 	/* frame pointer chain that may lead to another stack (Go's stack switches) */
 	ABI_SPECIAL_FP_SWITCH = 4,
@@ -124,7 +126,12 @@ struct abi_process {
 	__u32 exec_id;
 	__u32 mapping_first; /* extent in the map of mappings */
 	__u32 mapping_count;
-	__u32 reserved;
+	__u32 flags; /* abi_process_flags */
+};
+
+enum abi_process_flags {
+	/* Copying stacks of this process did not help: stop doing it. */
+	ABI_PROCESS_NO_STACK_COPY = 1,
 };
 
 #ifdef __cplusplus

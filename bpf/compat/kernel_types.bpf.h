@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The few kernel types that our programs touch, written by hand and relocated by CO-RE against the
+ * running kernel's BTF: only the named fields must exist, in any order and at any offset. This is
+ * instead of a generated vmlinux.h (3 MB, one kernel's view); see docs/decisions/0003.
+ */
+#ifndef VESTA_BPF_COMPAT_KERNEL_TYPES_H
+#define VESTA_BPF_COMPAT_KERNEL_TYPES_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct task_struct {
+	void *stack;
+	unsigned int flags;
+	int pid;
+	int tgid;
+	__u32 self_exec_id;
+	/* self_exec_id of the parent when it forked this task */
+	__u32 parent_exec_id;
+	__u64 start_boottime;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+};
+
+#pragma clang attribute pop
+
+/* x86-64 user registers as the kernel saves them on entry: stable since they are also the layout of
+ * PTRACE_GETREGS. Read as a whole, so without relocations. */
+struct saved_registers {
+	__u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
+	__u64 orig_ax, ip, cs, flags, sp, ss;
+};
+
+enum {
+	KERNEL_PF_KTHREAD = 0x00200000,
+	KERNEL_USER32_CS = 0x23,
+};
+
+/* The context of a perf_event program; its registers are not read (see user_registers.bpf.h). */
+struct bpf_perf_event_data;
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Recording a command means its descendants too: a child of a chosen process is chosen before it
+ * runs its first instruction.
+ */
+#ifndef VESTA_BPF_FOLLOW_CHILDREN_H
+#define VESTA_BPF_FOLLOW_CHILDREN_H
+
+#include "bpf/maps.bpf.h"
+
+/* Arguments of the tracepoint: the forking task, the new task. */
+SEC("raw_tp/sched_process_fork")
+int choose_child(struct bpf_raw_tracepoint_args *context)
+{
+	struct task_struct *parent = (struct task_struct *)context->args[0];
+	struct task_struct *child = (struct task_struct *)context->args[1];
+	__u32 parent_tgid = BPF_CORE_READ(parent, tgid);
+	__u32 child_tgid = BPF_CORE_READ(child, tgid);
+	__u8 chosen = 1;
+
+	if (child_tgid != parent_tgid && bpf_map_lookup_elem(&chosen_processes, &parent_tgid))
+		bpf_map_update_elem(&chosen_processes, &child_tgid, &chosen, BPF_ANY);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The maps and settings that our kernel programs share with the agent. */
+#ifndef VESTA_BPF_MAPS_H
+#define VESTA_BPF_MAPS_H
+
+#include "bpf/compat/kernel_types.bpf.h"
+
+#include "abi/counters.h"
+#include "abi/sample.h"
+#include "abi/unwind.h"
+
+/* Sizes are set by the agent before load. */
+enum { MAP_SIZE_SET_BY_AGENT = 1 };
+
+/* Samples on their way to the agent. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} samples SEC(".maps");
+
+/* The kernel's page of the book. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct abi_counter_page);
+} counters SEC(".maps");
+
+/* tgid -> what the walker needs to know of the process. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, struct abi_process);
+} processes SEC(".maps");
+
+/* Extents of mappings, written by the agent through mmap: new extent first, then the process. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, MAP_SIZE_SET_BY_AGENT);
+	__type(key, __u32);
+	__type(value, struct abi_mapping);
+} mappings SEC(".maps");
+
+/* slot -> unwind table of one image, as blocks of abi/unwind.h. */
+struct table_blocks {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_INNER_MAP | BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, ABI_TABLE_BLOCK_BYTES);
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, MAP_SIZE_SET_BY_AGENT);
+	__type(key, __u32);
+	__array(values, struct table_blocks);
+} tables SEC(".maps");
+
+/* Chosen processes; used when filter_by_process is set. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, __u8);
+} chosen_processes SEC(".maps");
+
+const volatile __u8 filter_by_process = 0;
+/* A full ring wakes the agent; below half it polls by time. */
+const volatile __u32 ring_bytes = 0;
+
+static __always_inline void count(struct abi_counter_page *page, enum abi_counter counter,
+				  __u64 amount)
+{
+	page->value[counter] += amount;
+}
+
+#endif
