@@ -298,7 +298,7 @@ static __always_inline int take_sample(void *context, int has_bpf_loop)
 	struct scratch *s;
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u32 tgid = pid_tgid >> 32;
-	__u32 zero = 0, frames_bytes;
+	__u32 zero = 0, frames_bytes, resume_bytes = 0;
 	long kernel_bytes;
 
 	page = bpf_map_lookup_elem(&counters, &zero);
