@@ -36,8 +36,13 @@ struct Section {
 };
 
 // Headers of one 64-bit little-endian ELF file.
-// Errors of Parse: Corrupt when a header points outside the file, Unsupported for 32-bit or
-// big-endian files. A file without section headers is fine; segments alone serve unwinding.
+// Shape:  sections keep their numbers, 0 included; one whose bytes lie outside the file is kept
+// with
+//         type SHT_NULL and size 0. The file part of a segment is cut at the end of the file.
+//         Section names are cut at 64 bytes.
+// Errors: of Parse: Corrupt when it is no ELF file or the program headers lie outside the file,
+//         Unsupported for 32-bit or big-endian files. A file without section headers, or with a
+//         dangling table of them, is fine: segments alone serve unwinding.
 class ElfFile {
  public:
   static base::Result<ElfFile> Parse(const base::ByteSource& source);
@@ -62,8 +67,10 @@ class ElfFile {
   };
   const std::optional<Range>& eh_frame_header() const { return eh_frame_header_; }
 
-  // File offset of an address of a load segment, and the other way round (what a mapping with that
-  // file offset shows). Empty when no segment's file part covers it.
+  // File offset of an address of a load segment, and the other way round: the address that an
+  // executable mapping with that file offset (a multiple of the page size) starts with. Segments
+  // count from the start of their first page; executable ones come first where two share a page.
+  // Empty when no segment's file part covers it.
   std::optional<uint64_t> FileOffsetOf(uint64_t vaddr) const;
   std::optional<uint64_t> VaddrOf(uint64_t file_offset) const;
 
