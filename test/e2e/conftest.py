@@ -1,0 +1,163 @@
+"""Fixtures of the end-to-end tests: the real binary, the workloads of test/programs, and a recorder.
+
+VESTA_BUILD names the build folder (default: build). Tests that need root or BPF say so with the
+marks `needs_root` and `needs_bpf`, and those that need a program with `needs_program(NAME...)`;
+what is missing skips the test with the reason.
+"""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+
+import pytest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(__file__))
+import pprof  # noqa: E402
+from workloads import find_program  # noqa: E402
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+BUILD = os.path.abspath(os.environ.get("VESTA_BUILD", os.path.join(ROOT, "build")))
+VESTA = os.path.join(BUILD, "vesta")
+PROGRAMS = os.path.join(BUILD, "programs")
+SOURCES = os.path.join(ROOT, "test", "programs")
+
+# Where a whole stack ends, by name; static programs and musl have the same names.
+ROOT_NAME = re.compile(r"^(_start|_start_c|clone3?|__clone3?|ret_from_fork(_asm)?|start_thread"
+                       r"|runtime\.(goexit|mstart|mcall|systemstack|rt0_go)(\.abi0)?"
+                       r"|_rt0_amd64(_linux)?)$")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "needs_root: must run as root")
+    config.addinivalue_line("markers", "needs_bpf: must be able to load BPF programs")
+    config.addinivalue_line("markers", "needs_program(*names): any of these programs, by path or name")
+
+
+def pytest_runtest_setup(item):
+    needs_bpf = item.get_closest_marker("needs_bpf")
+    if (needs_bpf or item.get_closest_marker("needs_root")) and os.geteuid() != 0:
+        pytest.skip("needs root")
+    if needs_bpf and not os.path.exists("/sys/kernel/btf/vmlinux"):
+        pytest.skip("needs BPF with type information: /sys/kernel/btf/vmlinux is missing")
+    for mark in item.iter_markers("needs_program"):
+        if not find_program(*[name.replace("PROGRAMS", PROGRAMS) for name in mark.args]):
+            pytest.skip(f"needs the program {' or '.join(mark.args)}")
+
+
+def frames_match(names, pattern):
+    return any(re.search(pattern, name) for name in names)
+
+
+@dataclass
+class Recording:
+    """What one `vesta record` left behind."""
+    code: int
+    stdout: str
+    stderr: str
+    seconds: float
+    profile: pprof.Profile | None
+    folded: list  # [(frames root first, count)]
+    book: dict | None
+    path: str
+
+    def of(self, comm):
+        """Samples of the processes with this name."""
+        return [s for s in self.profile.samples if s.labels.get("comm") == comm]
+
+    def share(self, pattern, samples):
+        """Part of the samples whose stack holds a function that matches."""
+        total = sum(s.values[0] for s in samples)
+        with_it = sum(s.values[0] for s in samples if frames_match(s.names, pattern))
+        return with_it / total if total else 0.0
+
+    def complete_share(self, samples):
+        """Part of the samples whose outermost frame is a known root."""
+        total = sum(s.values[0] for s in samples)
+        whole = sum(s.values[0] for s in samples if s.frames and ROOT_NAME.match(s.names[-1]))
+        return whole / total if total else 0.0
+
+    def assert_functions(self, samples, *patterns):
+        """Each pattern names a function that must appear in at least two samples."""
+        assert samples, f"no samples at all; {self.stderr}"
+        seen = sorted({name for sample in samples for name in sample.names})
+        for pattern in patterns:
+            count = sum(frames_match(sample.names, pattern) for sample in samples)
+            assert count >= 2, f"{pattern} is in {count} of {len(samples)} samples; seen: {seen}"
+
+
+class Recorder:
+    def __init__(self, folder):
+        self.folder = folder
+        self.count = 0
+
+    def command(self, *arguments):
+        """The command line of a recording and the base of its file names."""
+        self.count += 1
+        base = os.path.join(self.folder, f"recording{self.count}")
+        head, tail = list(arguments), []
+        if "--" in head:
+            at = head.index("--")
+            head, tail = head[:at], head[at:]
+        return [VESTA, "record", *head, "--state-dir", base + ".state", "-o", base + ".pb.gz",
+                "-o", base + ".folded", *tail], base
+
+    def start(self, *arguments, **options):
+        command, base = self.command(*arguments)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, **options)
+        return process, base
+
+    def result(self, process, base, start_seconds, timeout=120):
+        try:
+            stdout, stderr = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            stdout, stderr = process.communicate()
+            raise AssertionError(f"vesta did not end within {timeout} s: {stderr}") from None
+        path, profile, folded, book = base + ".pb.gz", None, [], None
+        if os.path.exists(path):
+            profile = pprof.load(path)
+        if os.path.exists(base + ".folded"):
+            with open(base + ".folded", encoding="utf-8", errors="replace") as file:
+                for line in file:
+                    stack, _, count = line.rstrip("\n").rpartition(" ")
+                    folded.append((stack.split(";"), int(count)))
+        if os.path.exists(base + ".state/last_recording.json"):
+            with open(base + ".state/last_recording.json", encoding="utf-8") as file:
+                book = json.load(file)
+        return Recording(process.returncode, stdout, stderr, time.monotonic() - start_seconds,
+                         profile, folded, book, path)
+
+    def __call__(self, *arguments, timeout=120, expect_code=0, **options):
+        """Runs `vesta record ARGUMENTS -o X.pb.gz -o X.folded` to its end."""
+        start = time.monotonic()
+        process, base = self.start(*arguments, **options)
+        recording = self.result(process, base, start, timeout)
+        assert expect_code is None or recording.code == expect_code, recording.stderr
+        return recording
+
+
+@pytest.fixture(scope="session", autouse=True)
+def built():
+    missing = [path for path in (VESTA, PROGRAMS) if not os.path.exists(path)]
+    if missing:
+        pytest.fail(f"not built: {', '.join(missing)}; run tools/dev build all", pytrace=False)
+
+
+@pytest.fixture
+def folder():
+    """A temporary folder; short, since UNIX sockets live in it."""
+    with tempfile.TemporaryDirectory(prefix="vesta-e2e-") as path:
+        os.chmod(path, 0o755)
+        yield path
+
+
+@pytest.fixture
+def record(folder):
+    return Recorder(folder)
