@@ -42,7 +42,16 @@ struct TopOptions : Settings {
   std::string file;  // empty = live
 };
 
-struct DoctorOptions : Settings {};
+// A setting that is not the default, and where it comes from.
+struct EffectiveSetting {
+  std::string name;    // as on the command line, without dashes
+  std::string text;    // as the user wrote it
+  std::string origin;  // "command line", "environment", or "FILE:LINE"
+};
+
+struct DoctorOptions : Settings {
+  std::vector<EffectiveSetting> effective;
+};
 
 // Each runs one command to its end and returns the exit code of vesta.
 int RunRecord(const RecordOptions& options);  // record.cc

@@ -1,0 +1,198 @@
+#include "src/cli/invocation.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <sstream>
+
+namespace vesta::cli {
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+
+// Arguments as one would type them, with an environment and files that a test fills in.
+struct Shell {
+  std::vector<std::pair<std::string, std::string>> environment = {{"HOME", "/home/ann"}};
+  std::map<std::string, std::string> files;
+  bool is_root = false;
+
+  std::variant<Request, Problems> Run(const std::string& line) const {
+    Inputs inputs;
+    std::istringstream words(line);
+    for (std::string word; words >> word;) inputs.arguments.push_back(word);
+    inputs.environment = environment;
+    inputs.is_root = is_root;
+    inputs.read_file = [this](const std::string& path) -> base::Result<std::string> {
+      const auto found = files.find(path);
+      if (found == files.end()) return Error(ErrorCode::kNotFound, "opening " + path);
+      return found->second;
+    };
+    return ParseInvocation(inputs);
+  }
+
+  template <typename T>
+  T Accept(const std::string& line) const {
+    const auto outcome = Run(line);
+    if (const auto* problems = std::get_if<Problems>(&outcome)) {
+      for (const auto& text : problems->texts) ADD_FAILURE() << line << ": " << text;
+      return {};
+    }
+    const auto* request = std::get_if<T>(&std::get<Request>(outcome));
+    if (request == nullptr) {
+      ADD_FAILURE() << line << " is another command";
+      return {};
+    }
+    return *request;
+  }
+
+  // All problems, one a line.
+  std::string Refuse(const std::string& line) const {
+    const auto outcome = Run(line);
+    const auto* problems = std::get_if<Problems>(&outcome);
+    if (problems == nullptr) return "accepted";
+    std::string all;
+    for (const auto& text : problems->texts) all += text + "\n";
+    return all;
+  }
+};
+
+TEST(InvocationTest, DefaultsComeFromTheTable) {
+  const auto record = Shell().Accept<RecordOptions>("record");
+  EXPECT_EQ(record.frequency_hz, 99u);
+  EXPECT_EQ(record.duration_ns, 0u);
+  EXPECT_EQ(record.memory_limit_bytes, 100u << 20);
+  EXPECT_EQ(record.event, Event::kAuto);
+  EXPECT_EQ(record.ring_bytes, 0u);
+  EXPECT_FALSE(record.all);
+  EXPECT_TRUE(record.command.empty());
+}
+
+TEST(InvocationTest, FlagsInAllTheirSpellings) {
+  const auto record = Shell().Accept<RecordOptions>(
+      "record -F499 --duration=1.5s -p 10 --pid 11 -p10 -o a.pb.gz --output b.folded -q "
+      "--ring-size 64k -- sh -c true --pid 5");
+  EXPECT_EQ(record.frequency_hz, 499u);
+  EXPECT_EQ(record.duration_ns, 1'500'000'000u);
+  EXPECT_EQ(record.pids, (std::vector<uint32_t>{10, 11}));
+  EXPECT_EQ(record.outputs, (std::vector<std::string>{"a.pb.gz", "b.folded"}));
+  EXPECT_TRUE(record.quiet);
+  EXPECT_EQ(record.ring_bytes, 65536u);
+  EXPECT_EQ(record.command, (std::vector<std::string>{"sh", "-c", "true", "--pid", "5"}));
+  EXPECT_TRUE(Shell().Accept<RecordOptions>("record -aqF 9").all);
+  EXPECT_FALSE(Shell().Accept<RecordOptions>("record --quiet=no").quiet);
+}
+
+TEST(InvocationTest, FlagBeatsEnvironmentBeatsFileBeatsDefault) {
+  Shell shell;
+  shell.files["/etc/vesta.conf"] = "# house rates\nfrequency = 10\nrows=7\nevent = cpu-clock\n";
+  shell.files["/home/ann/.config/vesta.conf"] = "frequency = 20\r\nrows = 8\n";
+  EXPECT_EQ(shell.Accept<RecordOptions>("record").frequency_hz, 20u);
+  EXPECT_EQ(shell.Accept<RecordOptions>("record").event, Event::kCpuClock);
+  shell.environment.emplace_back("VESTA_FREQUENCY", "30");
+  EXPECT_EQ(shell.Accept<RecordOptions>("record").frequency_hz, 30u);
+  const auto record = shell.Accept<RecordOptions>("record --frequency 40");
+  EXPECT_EQ(record.frequency_hz, 40u);
+  EXPECT_EQ(record.rows, 8u);
+}
+
+TEST(InvocationTest, ChosenConfigFileReplacesTheUsualOnes) {
+  Shell shell;
+  shell.files["/etc/vesta.conf"] = "rows = 7\n";
+  shell.files["mine.conf"] = "frequency = 11\n";
+  const auto record = shell.Accept<RecordOptions>("record --config mine.conf");
+  EXPECT_EQ(record.frequency_hz, 11u);
+  EXPECT_EQ(record.rows, 25u);
+  EXPECT_NE(shell.Refuse("record --config gone.conf").find("gone.conf"), std::string::npos);
+  shell.environment.emplace_back("VESTA_CONFIG", "mine.conf");
+  EXPECT_EQ(shell.Accept<RecordOptions>("record").frequency_hz, 11u);
+}
+
+TEST(InvocationTest, EveryProblemIsListedAtOnce) {
+  Shell shell;
+  shell.files["/etc/vesta.conf"] = "frequncy = 10\nrows\nrows = none\npid = 3\n";
+  shell.environment.emplace_back("VESTA_FREQENCY", "10");
+  shell.environment.emplace_back("VESTA_SORT", "down");
+  EXPECT_EQ(
+      shell.Refuse("record --duraton 10s -F 5000 -o a.svg --ring-size 100k --all -p 1 x"),
+      "--duraton is not an option of `vesta record`; did you mean --duration?\n"
+      "/etc/vesta.conf:1: the key 'frequncy' is not known; did you mean frequency?\n"
+      "/etc/vesta.conf:2: 'rows' is no setting: write key = value\n"
+      "/etc/vesta.conf:3: rows = none is no whole number from 0 to 18446744073709551615\n"
+      "/etc/vesta.conf:4: pid can be given on the command line only\n"
+      "VESTA_SORT=down is not known: give self or total\n"
+      "VESTA_FREQENCY in the environment is not known; did you mean VESTA_FREQUENCY?\n"
+      "-F 5000 is out of range: give 1 to 1000\n"
+      "--all and --pid exclude each other: leave one of them away\n"
+      "--output a.svg: the name does not say the format: end it in .pb.gz or .pb for pprof, or in "
+      ".folded for flame graph tools\n"
+      "ring-size must be a power of two, such as 64k, 1M or 8M\n"
+      "'10s' is no option; a command to record comes after --: vesta record -- 10s\n");
+}
+
+TEST(InvocationTest, RefusalsSayTheRemedy) {
+  const struct {
+    const char* line;
+    const char* says;
+  } cases[] = {
+      {"recrod", "did you mean `vesta record`?"},
+      {"zebra", "there is no command 'zebra'\n"},
+      {"record --duration 10", "such as 10s or 500ms"},
+      {"record --duration", "--duration needs a value"},
+      {"record --pid 0", "give 1 to 4194304"},
+      {"record --", "no command behind --"},
+      {"record -o", "-o needs a value"},
+      {"record -o .folded", "does not say the format"},
+      {"record -z", "-z is not an option of `vesta record`"},
+      {"record --json", "--json is an option of `vesta top` and `vesta doctor`"},
+      {"record --table-budget 200M", "table-budget is larger than memory-limit"},
+      {"top -o a.folded", "-o is an option of `vesta record`, not of `vesta top`"},
+      {"top a b", "'b' is one too many"},
+      {"top a --frequency 10", "--frequency 10 is for the live table"},
+      {"top --json", "no JSON form"},
+      {"doctor now", "takes no argument"},
+      {"help now", "no help on 'now'"},
+  };
+  for (const auto& c : cases) {
+    const std::string all = Shell().Refuse(c.line);
+    EXPECT_NE(all.find(c.says), std::string::npos) << c.line << ": " << all;
+  }
+}
+
+TEST(InvocationTest, TopReadsAFileOrIsLive) {
+  EXPECT_EQ(Shell().Accept<TopOptions>("top a.pb.gz --rows 3 --json").file, "a.pb.gz");
+  EXPECT_EQ(Shell().Accept<TopOptions>("top -- -odd-name").file, "-odd-name");
+  EXPECT_EQ(Shell().Accept<TopOptions>("top -i 2s").interval_ns, 2'000'000'000u);
+}
+
+TEST(InvocationTest, StateIsKeptWhereTheUserMayWrite) {
+  Shell shell;
+  EXPECT_EQ(shell.Accept<DoctorOptions>("doctor").state_dir, "/home/ann/.local/state/vesta");
+  shell.environment.emplace_back("XDG_STATE_HOME", "/s");
+  EXPECT_EQ(shell.Accept<DoctorOptions>("doctor").state_dir, "/s/vesta");
+  shell.is_root = true;
+  EXPECT_EQ(shell.Accept<DoctorOptions>("doctor").state_dir, "/var/lib/vesta");
+  EXPECT_EQ(shell.Accept<DoctorOptions>("doctor --state-dir /t").state_dir, "/t");
+}
+
+TEST(InvocationTest, DoctorKnowsWhereSettingsComeFrom) {
+  Shell shell;
+  shell.files["/etc/vesta.conf"] = "\nfrequency = 10\n";
+  const auto doctor = shell.Accept<DoctorOptions>("doctor --json");
+  EXPECT_EQ(doctor.format, Format::kJson);
+  ASSERT_EQ(doctor.effective.size(), 2u);
+  EXPECT_EQ(doctor.effective[1].name, "frequency");
+  EXPECT_EQ(doctor.effective[1].text, "10");
+  EXPECT_EQ(doctor.effective[1].origin, "/etc/vesta.conf:2");
+}
+
+TEST(InvocationTest, HelpWinsOverProblems) {
+  EXPECT_EQ(Shell().Accept<HelpRequest>("record --nonsense --help").command, "record");
+  EXPECT_EQ(Shell().Accept<HelpRequest>("help top").command, "top");
+  EXPECT_TRUE(Shell().Accept<HelpRequest>("top -h --expert").expert);
+  EXPECT_TRUE(Shell().Accept<HelpRequest>("").command.empty());
+  Shell().Accept<VersionRequest>("--version");
+}
+
+}  // namespace
+}  // namespace vesta::cli

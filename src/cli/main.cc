@@ -1,0 +1,85 @@
+// vesta: reads what the outside says, once, and runs the command that was asked for.
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "src/base/byte_source.h"
+#include "src/cli/commands.h"
+#include "src/cli/invocation.h"
+#include "src/cli/options.h"
+
+extern char** environ;
+
+namespace vesta::cli {
+namespace {
+
+constexpr int kOwnFailure = 125;
+constexpr size_t kConfigBytesMax = 1u << 20;
+
+Inputs ReadInputs(int argc, char** argv) {
+  Inputs inputs;
+  for (int i = 1; i < argc; ++i) inputs.arguments.emplace_back(argv[i]);
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text(*entry);
+    const size_t equals = text.find('=');
+    if (equals != std::string::npos) {
+      inputs.environment.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+    }
+  }
+  inputs.is_root = ::geteuid() == 0;
+  inputs.read_file = [](const std::string& path) {
+    return base::ReadSmallFile(path, kConfigBytesMax);
+  };
+  return inputs;
+}
+
+int ReportProblems(const Problems& problems) {
+  const std::string name = problems.command.empty() ? "vesta" : "vesta " + problems.command;
+  if (problems.texts.size() == 1) {
+    std::fprintf(stderr, "%s: %s\n", name.c_str(), problems.texts[0].c_str());
+  } else {
+    std::fprintf(stderr, "%s: %zu problems\n", name.c_str(), problems.texts.size());
+    for (const std::string& text : problems.texts) std::fprintf(stderr, "  %s\n", text.c_str());
+  }
+  std::fprintf(stderr, "`vesta help%s%s` explains.\n", problems.command.empty() ? "" : " ",
+               problems.command.c_str());
+  return kOwnFailure;
+}
+
+// Standard output may be a full disk; its error shows only here.
+int Print(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    std::perror("vesta: writing to standard output");
+    return kOwnFailure;
+  }
+  return 0;
+}
+
+int PrintHelp(const HelpRequest& request) {
+  if (request.markdown) return Print(ConfigMarkdown());
+  if (request.command.empty()) return Print(OverviewHelp());
+  return Print(CommandHelp(*FindCommand(request.command), request.expert));
+}
+
+struct Runner {
+  int operator()(const RecordOptions& options) const { return RunRecord(options); }
+  int operator()(const TopOptions& options) const {
+    return options.file.empty() ? RunLiveTop(options) : RunTopFile(options);
+  }
+  int operator()(const DoctorOptions& options) const { return RunDoctor(options); }
+  int operator()(const HelpRequest& request) const { return PrintHelp(request); }
+  int operator()(const VersionRequest&) const { return Print("vesta " VESTA_VERSION "\n"); }
+};
+
+int Main(int argc, char** argv) {
+  const auto outcome = ParseInvocation(ReadInputs(argc, argv));
+  if (const auto* problems = std::get_if<Problems>(&outcome)) return ReportProblems(*problems);
+  return std::visit(Runner{}, std::get<Request>(outcome));
+}
+
+}  // namespace
+}  // namespace vesta::cli
+
+int main(int argc, char** argv) { return vesta::cli::Main(argc, argv); }

@@ -1,0 +1,47 @@
+// The rows of options.def as data: what the parser, the help and docs/config.md work from.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "src/base/result.h"
+#include "src/cli/options.h"
+
+namespace vesta::cli {
+
+// Bits: an option belongs to a set of commands.
+enum CommandSet : unsigned { kRecord = 1, kTop = 2, kDoctor = 4 };
+
+enum class OptionKind : uint8_t { kDuration, kSize, kCount, kFlag, kText, kPids, kPaths, kChoice };
+enum class OptionScope : uint8_t { kEverywhere, kCommandLine };
+enum class OptionAudience : uint8_t { kUser, kExpert };
+
+struct OptionSpec {
+  std::string_view flag;  // without dashes; also the key in the config file
+  char short_flag;        // 0 = none
+  OptionKind kind;
+  std::string_view default_text;
+  std::string_view minimum;  // as a user writes it; empty = no bounds
+  std::string_view maximum;
+  std::string_view value_name;  // of a choice: its words, separated by |
+  unsigned commands;            // of CommandSet
+  OptionScope scope;
+  OptionAudience audience;
+  std::string_view doc;
+  // Parses text, checks its range and stores it; list options add to what is there.
+  // Errors: InvalidInput, with the cause and the remedy, without the name of the option.
+  base::Result<void> (*store)(const OptionSpec& spec, std::string_view text, Settings& settings);
+};
+
+std::span<const OptionSpec> AllOptions();
+
+// Null when there is none. Underscores count as dashes, so that keys may be written either way.
+const OptionSpec* FindOption(std::string_view flag);
+const OptionSpec* FindShortOption(char short_flag);
+
+// VESTA_RING_SIZE for ring-size.
+std::string EnvironmentName(const OptionSpec& option);
+
+}  // namespace vesta::cli
