@@ -15,7 +15,8 @@ std::string NameAt(const PerfMap& map, uint64_t address) {
 
 TEST(PerfMapTest, NamesEveryAddressOfAFunctionAndNoOther) {
   PerfMap map;
-  EXPECT_EQ(map.Append("7f0010 20 LazyCompile:*run /srv/app.js:12:3\n7f0040 10 stub\n"), 58u);
+  const std::string text = "7f0010 20 LazyCompile:*run /srv/app.js:12:3\n7f0040 10 stub\n";
+  EXPECT_EQ(map.Append(text), text.size());
   EXPECT_EQ(NameAt(map, 0x7f000f), "-");
   EXPECT_EQ(NameAt(map, 0x7f0010), "LazyCompile:*run /srv/app.js:12:3");
   EXPECT_EQ(NameAt(map, 0x7f002f), "LazyCompile:*run /srv/app.js:12:3");
