@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
+#include "abi/unwind.h"
 #include "src/base/byte_source.h"
 #include "src/base/result.h"
 #include "src/object/elf_file.h"
@@ -14,10 +17,12 @@ namespace vesta::object {
 struct UnwindTableStats {
   uint64_t eh_frame_bytes = 0;
   uint64_t fde_count = 0;
-  uint64_t fde_damaged_count = 0;     // skipped: their range falls back to the frame pointer
+  uint64_t fde_damaged_count = 0;  // skipped: their range falls back to the frame pointer
   uint64_t row_count = 0;
-  uint64_t rule_count = 0;            // rules that did not fit into a row
+  uint64_t rule_count = 0;  // rules that did not fit into a row
   uint64_t unsupported_row_count = 0;
+  // The only rules lie in a compressed .debug_frame, which is not read.
+  bool skipped_compressed_debug_frame = false;
 };
 
 struct UnwindTable {
@@ -25,9 +30,35 @@ struct UnwindTable {
   UnwindTableStats stats;
 };
 
-// Cost:   one pass over .eh_frame (or .debug_frame) and one sort; O(rows) memory while it runs.
+// A range of code whose rule is known from elsewhere, e.g. from Go's function table.
+struct RowRange {
+  uint64_t start_vaddr = 0;
+  uint64_t end_vaddr = 0;
+  uint32_t row_bits = 0;  // a row of abi/unwind.h without its address: kind and operand
+};
+
+// Shape:  where no call frame information says otherwise, the first bytes from the entry point are
+// a
+//         root, and signal return trampolines of static programs, of Go programs and of libraries
+//         that can be started (musl's) are found by their machine code. The overrides, in any
+//         order, win over everything; where two overlap, the one that starts first.
+// Cost:   one pass over .eh_frame (or .debug_frame) and one sort. Memory while it runs: the
+// section,
+//         8 bytes per FDE, 4 bytes per row.
 // Errors: Corrupt when nothing usable could be read although a section promises it. A damaged entry
-//         costs only its own range and is counted.
-base::Result<UnwindTable> BuildUnwindTable(const ElfFile& elf, const base::ByteSource& source);
+//         costs only its own range and is counted. Unsupported for other machines than x86-64 and
+//         for code that spans more than 1 GiB; Exhausted beyond 16 M rows.
+base::Result<UnwindTable> BuildUnwindTable(const ElfFile& elf, const base::ByteSource& source,
+                                           std::span<const RowRange> overrides = {});
+
+struct LookupResult {
+  uint32_t kind = ABI_ROW_SPECIAL;  // abi_row_kind
+  uint32_t operand = 0;
+  std::optional<abi_rule> rule;  // set when the kind is ABI_ROW_RULE
+};
+
+// The row that holds at an address inside the image, read plainly from the layout; empty where the
+// table has none, or when the words are no table.
+std::optional<LookupResult> LookupRow(std::span<const uint32_t> words, uint64_t image_address);
 
 }  // namespace vesta::object

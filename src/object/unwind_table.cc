@@ -1,0 +1,471 @@
+#include "src/object/unwind_table.h"
+
+#include <elf.h>
+#include <string.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "src/base/byte_reader.h"
+#include "src/object/eh_frame.h"
+#include "src/object/eh_frame_program.h"
+#include "src/object/unwind_row.h"
+
+namespace vesta::object {
+namespace {
+
+using base::ByteSource;
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+constexpr uint64_t kSectionBytesMax = 256 << 20;
+constexpr size_t kEntriesMax = 4 << 20;
+constexpr uint64_t kRowsMax = 16 << 20;
+constexpr uint64_t kSpanBytesMax = 1 << 30;
+// Between two functions, less than this is padding and needs no row of its own.
+constexpr uint64_t kPaddingBytesMax = 15;
+constexpr uint64_t kEntryPointBytes = 64;
+constexpr uint64_t kScanBytesMax = 16 << 20;
+constexpr uint64_t kScanChunkBytes = 256 << 10;
+constexpr size_t kSignalReturnsMax = 16;
+constexpr size_t kCodeSegmentsMax = 16;
+constexpr uint32_t kNoneBits = SpecialRowBits(ABI_SPECIAL_NONE);
+
+// mov $15,%rax; syscall: rt_sigreturn, as every C library and Go write it.
+constexpr std::array<uint8_t, 9> kSignalReturnCode = {0x48, 0xc7, 0xc0, 0x0f, 0x00,
+                                                      0x00, 0x00, 0x0f, 0x05};
+
+struct AddressRange {
+  uint64_t start_vaddr = 0;
+  uint64_t end_vaddr = 0;
+};
+
+class UnwindTableBuilder {
+ public:
+  UnwindTableBuilder(const ElfFile& elf, const ByteSource& source) : elf_(elf), source_(source) {}
+
+  Result<UnwindTable> Build(std::span<const RowRange> overrides);
+
+ private:
+  // Where and how the image keeps its call frame information.
+  Result<void> LoadSection();
+  Result<bool> LoadEhFrameBySection();
+  Result<bool> LoadEhFrameByHeader();
+  Result<bool> LoadDebugFrame();
+  Result<void> LoadBytes(uint64_t file_offset, uint64_t size_bytes);
+
+  // What it covers.
+  void IndexEntries();
+  std::optional<AddressRange> ClipToCode(uint64_t start_vaddr, uint64_t end_vaddr) const;
+  void PrepareOverrides(std::span<const RowRange> overrides);
+  void AddEntryPoint(std::vector<RowRange>& overrides) const;
+  void AddSignalReturns(std::vector<RowRange>& overrides) const;
+  void ScanForSignalReturns(const LoadSegment& segment, uint64_t size_bytes,
+                            std::vector<RowRange>& overrides) const;
+
+  // From entries to rows.
+  void WriteRows(RowWriter& writer);
+  void WriteEntry(RowWriter& writer, const FrameEntry& entry, uint64_t from_vaddr,
+                  uint64_t to_vaddr);
+
+  const ElfFile& elf_;
+  const ByteSource& source_;
+  UnwindTableStats stats_;
+  bool promises_rules_ = false;
+
+  std::unique_ptr<std::byte[]> bytes_;
+  FrameSection section_;
+  std::unique_ptr<FrameEntryReader> reader_;
+  std::vector<LoadSegment> code_segments_;
+  uint64_t base_vaddr_ = 0;  // start of the lowest code
+  // One per usable FDE: start from base_vaddr_ in the upper half, offset in the section in the
+  // lower one; sorted.
+  std::vector<uint64_t> keys_;
+  std::vector<std::optional<FrameRules>> initial_rules_;  // per CommonEntry
+  bool has_signal_frame_ = false;
+  bool covers_entry_point_ = false;
+  uint64_t after_entry_point_vaddr_ = std::numeric_limits<uint64_t>::max();
+  AddressRange covered_{std::numeric_limits<uint64_t>::max(), 0};
+
+  std::vector<RowRange> overrides_;
+  RowEncoder encoder_;
+  FrameProgram program_;
+  uint64_t instruction_bytes_left_ = 0;
+};
+
+Result<void> UnwindTableBuilder::LoadBytes(uint64_t file_offset, uint64_t size_bytes) {
+  if (size_bytes > kSectionBytesMax) {
+    return Error(ErrorCode::kExhausted, "call frame information of more than 256 MiB");
+  }
+  if (file_offset > source_.size_bytes() || size_bytes > source_.size_bytes() - file_offset) {
+    return Error(ErrorCode::kCorrupt, "the call frame information lies outside the file");
+  }
+  const auto size = static_cast<size_t>(size_bytes);
+  bytes_.reset(new std::byte[size]);  // not zeroed: all of it is read over
+  RETURN_IF_ERROR(source_.ReadAt(file_offset, std::span(bytes_.get(), size)));
+  section_.bytes = std::span<const std::byte>(bytes_.get(), size);
+  stats_.eh_frame_bytes = size_bytes;
+  promises_rules_ = true;
+  return {};
+}
+
+Result<bool> UnwindTableBuilder::LoadEhFrameBySection() {
+  const Section* const section = elf_.FindSection(".eh_frame");
+  if (section == nullptr || section->type == SHT_NOBITS) return false;
+  if (section->type == SHT_NULL) {
+    return Error(ErrorCode::kCorrupt, "the call frame information lies outside the file");
+  }
+  RETURN_IF_ERROR(LoadBytes(section->file_offset, section->size_bytes));
+  section_.vaddr = section->vaddr;
+  return true;
+}
+
+Result<bool> UnwindTableBuilder::LoadEhFrameByHeader() {
+  if (!elf_.eh_frame_header().has_value()) return false;
+  const uint64_t header_vaddr = elf_.eh_frame_header()->vaddr;
+  const auto header_offset = elf_.FileOffsetOf(header_vaddr);
+  if (!header_offset.has_value()) return false;
+  // version, encoding of the pointer to .eh_frame, two more encodings, the pointer.
+  ASSIGN_OR_RETURN(const auto header, source_.Read(*header_offset, 12));
+  if (std::to_integer<uint8_t>(header[0]) != 1) return false;
+  size_t position = 4;
+  const auto pointer = ReadEncodedPointer(header, position, header_vaddr,
+                                          std::to_integer<uint8_t>(header[1]), header_vaddr);
+  if (!pointer.has_value() || pointer->is_indirect) return false;
+  for (const LoadSegment& segment : elf_.load_segments()) {
+    if (pointer->value < segment.vaddr ||
+        pointer->value - segment.vaddr >= segment.file_size_bytes) {
+      continue;
+    }
+    const uint64_t inside = pointer->value - segment.vaddr;
+    RETURN_IF_ERROR(LoadBytes(segment.file_offset + inside, segment.file_size_bytes - inside));
+    section_.vaddr = pointer->value;
+    section_.ends_at_terminator = true;
+    return true;
+  }
+  return false;
+}
+
+Result<bool> UnwindTableBuilder::LoadDebugFrame() {
+  const Section* const section = elf_.FindSection(".debug_frame");
+  if (section == nullptr || section->type == SHT_NOBITS || section->type == SHT_NULL) return false;
+  if ((section->flags & SHF_COMPRESSED) != 0) {
+    stats_.skipped_compressed_debug_frame = true;
+    return false;
+  }
+  RETURN_IF_ERROR(LoadBytes(section->file_offset, section->size_bytes));
+  section_.kind = FrameSectionKind::kDebugFrame;
+  return true;
+}
+
+Result<void> UnwindTableBuilder::LoadSection() {
+  ASSIGN_OR_RETURN(const bool by_section, LoadEhFrameBySection());
+  if (by_section) return {};
+  ASSIGN_OR_RETURN(const bool by_header, LoadEhFrameByHeader());
+  if (by_header) return {};
+  ASSIGN_OR_RETURN([[maybe_unused]] const bool by_debug_frame, LoadDebugFrame());
+  return {};
+}
+
+// The part of a range that lies in the executable segment in which it starts.
+std::optional<AddressRange> UnwindTableBuilder::ClipToCode(uint64_t start_vaddr,
+                                                           uint64_t end_vaddr) const {
+  for (const LoadSegment& segment : code_segments_) {
+    if (start_vaddr < segment.vaddr || start_vaddr - segment.vaddr >= segment.memory_size_bytes) {
+      continue;
+    }
+    const uint64_t segment_end = segment.vaddr + segment.memory_size_bytes;
+    const AddressRange range{start_vaddr, std::min(end_vaddr, segment_end)};
+    if (range.end_vaddr <= range.start_vaddr) return std::nullopt;
+    return range;
+  }
+  return std::nullopt;
+}
+
+void UnwindTableBuilder::IndexEntries() {
+  reader_ = std::make_unique<FrameEntryReader>(section_);
+  const uint64_t entry_point = elf_.entry_vaddr();
+  while (const auto step = reader_->Next()) {
+    std::optional<AddressRange> range;
+    if (step->entry.has_value()) {
+      range = ClipToCode(step->entry->start_vaddr, step->entry->end_vaddr);
+    }
+    if (!range.has_value() || range->start_vaddr - base_vaddr_ > kSpanBytesMax ||
+        keys_.size() >= kEntriesMax) {
+      ++stats_.fde_damaged_count;
+      continue;
+    }
+    keys_.push_back((range->start_vaddr - base_vaddr_) << 32 | step->offset);
+    covered_.start_vaddr = std::min(covered_.start_vaddr, range->start_vaddr);
+    covered_.end_vaddr = std::max(covered_.end_vaddr, range->end_vaddr);
+    if (range->start_vaddr > entry_point) {
+      after_entry_point_vaddr_ = std::min(after_entry_point_vaddr_, range->start_vaddr);
+    } else if (range->end_vaddr > entry_point) {
+      covers_entry_point_ = true;
+    }
+    const auto& common = reader_->common_entries()[step->entry->common_index];
+    has_signal_frame_ = has_signal_frame_ || common.is_signal_frame;
+  }
+  if (reader_->stopped_early()) ++stats_.fde_damaged_count;
+  stats_.fde_count = keys_.size();
+  if (!std::is_sorted(keys_.begin(), keys_.end())) std::sort(keys_.begin(), keys_.end());
+  for (const CommonEntry& common : reader_->common_entries()) {
+    initial_rules_.push_back(FrameProgram::InitialRules(common, section_));
+  }
+  // An entry with others inside is run again for each piece; nobody may make that quadratic.
+  instruction_bytes_left_ = section_.bytes.size() * 4 + (1 << 20);
+}
+
+// C start-up code without call frame information (musl's) has no caller to look for.
+void UnwindTableBuilder::AddEntryPoint(std::vector<RowRange>& overrides) const {
+  const uint64_t start = elf_.entry_vaddr();
+  if (start == 0 || covers_entry_point_) return;
+  const auto range =
+      ClipToCode(start, std::min(start + kEntryPointBytes, after_entry_point_vaddr_));
+  if (!range.has_value()) return;
+  overrides.push_back({range->start_vaddr, range->end_vaddr, SpecialRowBits(ABI_SPECIAL_ROOT)});
+}
+
+void UnwindTableBuilder::AddSignalReturns(std::vector<RowRange>& overrides) const {
+  // A handler returns into the trampoline of whoever installed it: the C library, or Go's runtime
+  // itself. Shared libraries otherwise do not have one, and are not scanned. What can be started
+  // without an interpreter is a static program, the dynamic loader, or musl, which is its own.
+  const bool is_go = !elf_.go_build_id().empty() || elf_.FindSection(".gopclntab") != nullptr;
+  const bool starts_alone = elf_.entry_vaddr() != 0 && !elf_.has_interpreter();
+  if (!is_go && (!starts_alone || has_signal_frame_)) return;
+  uint64_t bytes_left = kScanBytesMax;
+  for (const LoadSegment& segment : code_segments_) {
+    const uint64_t size = std::min(segment.file_size_bytes, bytes_left);
+    bytes_left -= size;
+    ScanForSignalReturns(segment, size, overrides);
+  }
+}
+
+void UnwindTableBuilder::ScanForSignalReturns(const LoadSegment& segment, uint64_t size_bytes,
+                                              std::vector<RowRange>& overrides) const {
+  // Consecutive chunks overlap, so that code across their border is found, and the byte before it
+  // is there to look at.
+  constexpr uint64_t kOverlapBytes = kSignalReturnCode.size();
+  std::vector<std::byte> chunk(static_cast<size_t>(std::min(size_bytes, kScanChunkBytes)));
+  uint64_t position = 0;
+  while (position < size_bytes) {
+    const auto part = std::span(chunk).first(
+        static_cast<size_t>(std::min<uint64_t>(chunk.size(), size_bytes - position)));
+    if (!source_.ReadAt(segment.file_offset + position, part).ok()) return;
+    const std::byte* from = part.data();
+    const std::byte* const end = part.data() + part.size();
+    const void* found = nullptr;
+    while (overrides.size() < kSignalReturnsMax &&
+           (found = ::memmem(from, static_cast<size_t>(end - from), kSignalReturnCode.data(),
+                             kSignalReturnCode.size())) != nullptr) {
+      const auto* code = static_cast<const std::byte*>(found);
+      from = code + kSignalReturnCode.size();
+      const uint64_t vaddr = segment.vaddr + position + static_cast<uint64_t>(code - part.data());
+      // A walker looks return addresses up one byte early, and a handler returns to the first one:
+      // C libraries put a nop there for it.
+      const bool has_padding_before =
+          code != part.data() &&
+          (code[-1] == std::byte{0x90} || code[-1] == std::byte{0xcc} || code[-1] == std::byte{0});
+      overrides.push_back({vaddr - (has_padding_before ? 1 : 0), vaddr + kSignalReturnCode.size(),
+                           SpecialRowBits(ABI_SPECIAL_SIGNAL)});
+    }
+    if (part.size() <= kOverlapBytes || position + part.size() >= size_bytes) return;
+    position += part.size() - kOverlapBytes;
+  }
+}
+
+// Sorts, clips to code, and gives the given ranges precedence over those made here.
+void UnwindTableBuilder::PrepareOverrides(std::span<const RowRange> overrides) {
+  std::vector<RowRange> own;
+  AddEntryPoint(own);
+  AddSignalReturns(own);
+  const auto by_start = [](const RowRange& a, const RowRange& b) {
+    return a.start_vaddr < b.start_vaddr;
+  };
+  std::vector<RowRange> given(overrides.begin(), overrides.end());
+  std::stable_sort(given.begin(), given.end(), by_start);
+  for (const RowRange& range : given) {
+    const uint64_t taken = overrides_.empty() ? 0 : overrides_.back().end_vaddr;
+    const auto code = ClipToCode(std::max(range.start_vaddr, taken), range.end_vaddr);
+    if (!code.has_value()) continue;
+    overrides_.push_back({code->start_vaddr, code->end_vaddr, range.row_bits});
+  }
+  for (const RowRange& range : own) {
+    const bool is_free = std::none_of(overrides_.begin(), overrides_.end(), [&](const RowRange& o) {
+      return o.start_vaddr < range.end_vaddr && range.start_vaddr < o.end_vaddr;
+    });
+    if (is_free) overrides_.push_back(range);
+  }
+  std::stable_sort(overrides_.begin(), overrides_.end(), by_start);
+  for (const RowRange& range : overrides_) {
+    covered_.start_vaddr = std::min(covered_.start_vaddr, range.start_vaddr);
+    covered_.end_vaddr = std::max(covered_.end_vaddr, range.end_vaddr);
+  }
+}
+
+void UnwindTableBuilder::WriteEntry(RowWriter& writer, const FrameEntry& entry, uint64_t from_vaddr,
+                                    uint64_t to_vaddr) {
+  const CommonEntry& common = reader_->common_entries()[entry.common_index];
+  if (common.is_signal_frame) {
+    writer.SetRow(from_vaddr, SpecialRowBits(ABI_SPECIAL_SIGNAL));
+    return;
+  }
+  const auto& initial = initial_rules_[entry.common_index];
+  const RowWriter::Mark before = writer.mark();
+  bool is_damaged = !initial.has_value() || entry.instructions.size() > instruction_bytes_left_;
+  if (!is_damaged) {
+    instruction_bytes_left_ -= entry.instructions.size();
+    uint32_t row_bits = kNoneBits;
+    program_.Start(common, *initial, entry, section_);
+    while (program_.Next()) {
+      if (program_.rules_changed()) row_bits = encoder_.Encode(program_.rules());
+      if (program_.end_vaddr() <= from_vaddr) continue;
+      if (program_.start_vaddr() >= to_vaddr || writer.row_count() > kRowsMax) break;
+      writer.SetRow(std::max(program_.start_vaddr(), from_vaddr), row_bits);
+    }
+    is_damaged = program_.damaged();
+  }
+  if (!is_damaged) return;
+  writer.Rewind(before);
+  writer.SetRow(from_vaddr, kNoneBits);
+  if (from_vaddr == entry.start_vaddr) {
+    ++stats_.fde_damaged_count;
+    --stats_.fde_count;
+  }
+}
+
+// Sweeps over the code once. Entries may lie inside others: those that began and have not ended are
+// on a stack, and the one that began last speaks.
+void UnwindTableBuilder::WriteRows(RowWriter& writer) {
+  struct OpenEntry {
+    uint32_t offset;
+    uint64_t end_vaddr;
+  };
+  std::vector<OpenEntry> open;
+  uint64_t position = covered_.start_vaddr;
+  const auto advance = [&](uint64_t to_vaddr) {
+    while (!open.empty() && position < to_vaddr) {
+      const OpenEntry top = open.back();
+      if (top.end_vaddr <= position) {
+        open.pop_back();
+        continue;
+      }
+      const uint64_t end = std::min(top.end_vaddr, to_vaddr);
+      if (const auto entry = reader_->ReadEntryAt(top.offset)) {
+        WriteEntry(writer, *entry, position, end);
+      }
+      position = end;
+    }
+    if (to_vaddr - position > kPaddingBytesMax) writer.SetRow(position, kNoneBits);
+    position = to_vaddr;
+  };
+  for (const uint64_t key : keys_) {
+    const auto offset = static_cast<uint32_t>(key);
+    const auto entry = reader_->ReadEntryAt(offset);
+    if (!entry.has_value()) continue;
+    advance(entry->start_vaddr);
+    const auto range = ClipToCode(entry->start_vaddr, entry->end_vaddr);
+    if (range.has_value()) open.push_back({offset, range->end_vaddr});
+    if (writer.row_count() > kRowsMax) return;
+  }
+  advance(std::numeric_limits<uint64_t>::max());
+}
+
+Result<UnwindTable> UnwindTableBuilder::Build(std::span<const RowRange> overrides) {
+  if (elf_.machine() != Machine::kX86_64) {
+    return Error(ErrorCode::kUnsupported, "unwind tables are made for x86-64 only");
+  }
+  base_vaddr_ = std::numeric_limits<uint64_t>::max();
+  for (const LoadSegment& segment : elf_.load_segments()) {
+    if (!segment.executable || code_segments_.size() >= kCodeSegmentsMax) continue;
+    code_segments_.push_back(segment);
+    base_vaddr_ = std::min(base_vaddr_, segment.vaddr);
+  }
+  const auto loaded = LoadSection();
+  if (!loaded.ok() && overrides.empty()) return loaded.error();
+  IndexEntries();
+  if (promises_rules_ && keys_.empty() && stats_.fde_damaged_count > 0 && overrides.empty()) {
+    return Error(ErrorCode::kCorrupt, "no entry of the call frame information can be used");
+  }
+  PrepareOverrides(overrides);
+  UnwindTable table;
+  if (covered_.start_vaddr < covered_.end_vaddr) {
+    const uint64_t last_page_max = std::numeric_limits<uint32_t>::max();
+    if (covered_.end_vaddr - covered_.start_vaddr > kSpanBytesMax ||
+        covered_.end_vaddr >> ABI_TABLE_PAGE_SHIFT > last_page_max) {
+      return Error(ErrorCode::kUnsupported, "the code lies too far apart for an unwind table");
+    }
+    // Untouched memory costs nothing; a row takes four bytes of call frame information or more.
+    RowWriter writer(covered_.start_vaddr, covered_.end_vaddr, section_.bytes.size() / 4 + 64,
+                     overrides_);
+    WriteRows(writer);
+    if (writer.row_count() > kRowsMax) {
+      return Error(ErrorCode::kExhausted, "an unwind table of more than 16 M rows");
+    }
+    table.words = writer.Finish(encoder_.rules());
+    stats_.row_count = writer.row_count();
+    stats_.unsupported_row_count = writer.unsupported_row_count();
+    stats_.rule_count = encoder_.rules().size();
+  }
+  table.stats = stats_;
+  return table;
+}
+
+}  // namespace
+
+Result<UnwindTable> BuildUnwindTable(const ElfFile& elf, const ByteSource& source,
+                                     std::span<const RowRange> overrides) {
+  return UnwindTableBuilder(elf, source).Build(overrides);
+}
+
+std::optional<LookupResult> LookupRow(std::span<const uint32_t> words, uint64_t image_address) {
+  abi_table_header header;
+  if (words.size_bytes() < sizeof(header)) return std::nullopt;
+  std::memcpy(&header, words.data(), sizeof(header));
+  const auto is_inside = [&](uint64_t first, uint64_t count) {
+    return first <= words.size() && count <= words.size() - first;
+  };
+  if (header.magic != ABI_TABLE_MAGIC ||
+      !is_inside(header.index_word, uint64_t{header.page_count} + 1) ||
+      !is_inside(header.rows_word, header.row_count) ||
+      !is_inside(header.rules_word, uint64_t{header.rule_count} * ABI_RULE_WORDS)) {
+    return std::nullopt;
+  }
+  const uint64_t page = (image_address >> ABI_TABLE_PAGE_SHIFT) - header.first_page;
+  if (image_address >> ABI_TABLE_PAGE_SHIFT < header.first_page || page >= header.page_count) {
+    return std::nullopt;
+  }
+  const auto index = words.subspan(header.index_word, size_t{header.page_count} + 1);
+  const uint32_t first = index[static_cast<size_t>(page)];
+  const uint32_t last = index[static_cast<size_t>(page) + 1];
+  if (first > last || last > header.row_count) return std::nullopt;
+  constexpr uint32_t kAddressMask = (1u << ABI_ROW_ADDRESS_BITS) - 1;
+  const auto rows = words.subspan(header.rows_word, header.row_count);
+  uint32_t row_number = last;
+  while (row_number > first &&
+         (rows[row_number - 1] & kAddressMask) > (image_address & kAddressMask)) {
+    --row_number;
+  }
+  // None of this page begins at or before the address: the last row of the pages before holds.
+  if (row_number == 0) return std::nullopt;
+  const uint32_t row = rows[row_number - 1];
+  LookupResult result;
+  result.kind =
+      row >> ABI_ROW_KIND_SHIFT & ((1u << (ABI_ROW_OPERAND_SHIFT - ABI_ROW_KIND_SHIFT)) - 1);
+  result.operand = row >> ABI_ROW_OPERAND_SHIFT;
+  if (result.kind == ABI_ROW_RULE) {
+    if (result.operand >= header.rule_count) return std::nullopt;
+    abi_rule rule;
+    std::memcpy(&rule, words.data() + header.rules_word + size_t{result.operand} * ABI_RULE_WORDS,
+                sizeof(rule));
+    result.rule = rule;
+  }
+  return result;
+}
+
+}  // namespace vesta::object
