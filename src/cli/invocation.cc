@@ -87,22 +87,23 @@ class Collector {
   }
 
   void ReadEnvironment() {
-    std::vector<std::string> known = {"VESTA_CONFIG"};
+    constexpr std::string_view kPrefix = "VESTA_";
+    std::vector<std::string> known = {"CONFIG"};  // without the prefix
     for (const OptionSpec& option : AllOptions()) {
-      if (option.scope == OptionScope::kEverywhere) known.push_back(EnvironmentName(option));
-    }
-    for (const OptionSpec& option : AllOptions()) {
+      if (option.scope != OptionScope::kEverywhere) continue;
       const std::string name = EnvironmentName(option);
+      known.push_back(name.substr(kPrefix.size()));
       const auto value = Lookup(inputs_, name);
-      if (!value || value->empty() || option.scope != OptionScope::kEverywhere) continue;
-      Set(option, *value, "environment", name + "=" + *value);
+      if (value && !value->empty()) Set(option, *value, "environment", name + "=" + *value);
     }
+    // Other programs may use the prefix, so only what looks misspelt is refused.
     for (const auto& [name, value] : inputs_.environment) {
-      if (name.rfind("VESTA_", 0) != 0) continue;
-      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-      const std::string near = NearestWord(name, known);
-      if (!near.empty())
-        Problem(name + " in the environment is not known; did you mean " + near + "?");
+      if (name.rfind(kPrefix, 0) != 0) continue;
+      const std::string rest = name.substr(kPrefix.size());
+      if (std::find(known.begin(), known.end(), rest) != known.end()) continue;
+      const std::string near = NearestWord(rest, known);
+      if (near.empty()) continue;
+      Problem(name + " in the environment is not known; did you mean VESTA_" + near + "?");
     }
   }
 
@@ -405,7 +406,7 @@ std::variant<Request, Problems> ParseHelp(const std::vector<std::string>& words)
 
 std::string NearestWord(const std::string& given, const std::vector<std::string>& known) {
   std::string nearest;
-  size_t best = std::max<size_t>(2, given.size() / 3) + 1;
+  size_t best = std::min<size_t>(3, 1 + given.size() / 5) + 1;
   for (const std::string& word : known) {
     const size_t distance = EditDistance(given, word);
     if (distance < best && distance < word.size()) {

@@ -186,6 +186,15 @@ TEST(InvocationTest, DoctorKnowsWhereSettingsComeFrom) {
   EXPECT_EQ(doctor.effective[1].origin, "/etc/vesta.conf:2");
 }
 
+TEST(InvocationTest, ForeignNamesInTheEnvironmentAreLeftAlone) {
+  Shell shell;
+  for (const char* name :
+       {"VESTA_ROOT", "VESTA_BUILD", "VESTA_TEST_KEEP", "VESTA_SERVER", "VESTA_"}) {
+    shell.environment.emplace_back(name, "x");
+  }
+  shell.Accept<RecordOptions>("record");
+}
+
 TEST(InvocationTest, HelpWinsOverProblems) {
   EXPECT_EQ(Shell().Accept<HelpRequest>("record --nonsense --help").command, "record");
   EXPECT_EQ(Shell().Accept<HelpRequest>("help top").command, "top");
