@@ -10,6 +10,7 @@ import struct
 SYS_BPF = 321  # x86-64
 PROG_GET_NEXT_ID, MAP_GET_NEXT_ID, PROG_GET_FD_BY_ID, MAP_GET_FD_BY_ID = 11, 12, 13, 14
 OBJ_GET_INFO_BY_FD, ENABLE_STATS = 15, 32
+PROG_TYPE_PERF_EVENT = 7
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -49,7 +50,9 @@ class Program:
     def __init__(self, program_id):
         self.id = program_id
         self.fd, _ = _bpf(PROG_GET_FD_BY_ID, struct.pack("<I", program_id))
-        self.name = _info(self.fd, 128)[64:80].split(b"\0")[0].decode()
+        info = _info(self.fd, 128)
+        self.is_sampler = struct.unpack_from("<I", info)[0] == PROG_TYPE_PERF_EVENT
+        self.name = info[64:80].split(b"\0")[0].decode()
 
     def runs(self):
         """(run count, run time in ns) so far; zero while statistics are off."""

@@ -1,4 +1,4 @@
-"""Fixtures of the end-to-end tests: the real binary, the workloads of test/programs, and a recorder.
+"""Fixtures of the end-to-end tests: the real binary, the workloads of test/programs, a recorder.
 
 VESTA_BUILD names the build folder (default: build). Tests that need root or BPF say so with the
 marks `needs_root` and `needs_bpf`, and those that need a program with `needs_program(NAME...)`;
@@ -36,7 +36,7 @@ ROOT_NAME = re.compile(r"^(_start|_start_c|clone3?|__clone3?|ret_from_fork(_asm)
 def pytest_configure(config):
     config.addinivalue_line("markers", "needs_root: must run as root")
     config.addinivalue_line("markers", "needs_bpf: must be able to load BPF programs")
-    config.addinivalue_line("markers", "needs_program(*names): any of these programs, by path or name")
+    config.addinivalue_line("markers", "needs_program(*names): any of these programs")
 
 
 def pytest_runtest_setup(item):

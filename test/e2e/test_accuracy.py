@@ -1,4 +1,6 @@
-"""Shares and stacks against a program that knows its own. Margins are wide here, since CI shares its
+"""Shares and stacks against a program that knows its own.
+
+Margins are wide here, since CI shares its
 cores; `tools/dev bench accuracy` measures 30 s at 999 Hz against the real ones.
 """
 import time
@@ -33,8 +35,9 @@ def test_every_run_of_the_kernel_program_is_in_the_book(record):
                 programs[program_id] = bpf_stats.Program(program_id)
             time.sleep(0.05)
         recording = record.result(process, base, start)
-        runs = {program.name: program.runs()[0] for program in programs.values()}
+        runs = [program.runs()[0] for program in programs.values() if program.is_sampler]
     for program in programs.values():
         program.close()
     assert recording.code == 0, recording.stderr
-    assert recording.book["received"] in runs.values(), runs
+    book = recording.book["kernel"] if "kernel" in recording.book else recording.book
+    assert runs == [book["received"]]

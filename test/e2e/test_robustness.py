@@ -209,7 +209,8 @@ def test_killed_agent_leaves_the_program_alone(how, record, folder):
             marker = f"{folder}/code"
             agent = subprocess.Popen(
                 [VESTA, "record", "--state-dir", f"{folder}/s", "--", "sh", "-c",
-                 f"{command[0]} 4 > {folder}/out; echo $? > {marker}.part; mv {marker}.part {marker}"],
+                 f"{command[0]} 4 > {folder}/out; echo $? > {marker}.part;"
+                 f" mv {marker}.part {marker}"],
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(1.5)
         assert agent.poll() is None

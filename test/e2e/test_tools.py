@@ -15,7 +15,7 @@ UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "mins": 60e9, "hrs": 3600e9}
 
 
 def go_pprof(*arguments):
-    """Runs `go tool pprof`; its complaints about missing binaries go to stderr and do not matter."""
+    """Runs `go tool pprof`; what it misses it says on stderr, which does not matter."""
     done = subprocess.run([GO, "tool", "pprof", "-symbolize=none", *arguments], capture_output=True,
                           text=True, timeout=120, env={**os.environ, "GOTOOLCHAIN": "local"})
     assert done.returncode == 0, done.stderr

@@ -1,7 +1,7 @@
 """Boots a Linux kernel in QEMU without KVM on a file system in memory, and runs one script in it.
 
-Shape:  Guest(kernel).add(...); run(script) -> Output(console, files). The script's folder /out comes
-        back through the second serial port as a base64 tar, so the console stays readable.
+Shape:  Guest(kernel).add(...); run(script) -> Output(console, files). The guest's folder /out
+        comes back through the second serial port as a base64 tar, so the console stays readable.
 Cost:   about two seconds to user space, plus the script at about a tenth of native speed.
 """
 import base64

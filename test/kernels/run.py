@@ -2,8 +2,8 @@
 """Records a known program under Debian's own kernels and judges the profile: run.py [VERSION]...
 
 For each kernel: download Debian's package, boot it in QEMU, run `vesta record -- deep_split` and a
-recording of the whole guest, and check shares, whole stacks and kernel frames. --probe boots without
-vesta and only says what the kernel can do.
+recording of the whole guest, and check shares, whole stacks and kernel frames. --probe boots
+without vesta and only says what the kernel can do.
 """
 import argparse
 import glob
@@ -87,7 +87,7 @@ def judge(files):
     for leaf in accuracy.LEAVES:
         for kind in ("share", "path_share"):
             if abs(seen[kind][leaf] - own[leaf]) * 100 > SHARE_POINTS:
-                faults.append(f"{kind} of {leaf} is {seen[kind][leaf]:.3f}, it says {own[leaf]:.3f}")
+                faults.append(f"{kind} of {leaf}: {seen[kind][leaf]:.3f}, it says {own[leaf]:.3f}")
     if seen["complete"] * 100 < COMPLETE_PERCENT:
         faults.append(f"only {seen['complete']:.3f} of the stacks are whole")
     if seen["samples"] < 0.5 * own["cpu_ns"] / 1e9 * 99:

@@ -1,6 +1,6 @@
 /*
- * A stack of a given depth: deep_recursion DEPTH [SECONDS]. Eight functions call each other in turn,
- * so that the frames do not all share one rule.
+ * A stack of a given depth: deep_recursion DEPTH [SECONDS]. Eight functions call each other in
+ * turn, so that the frames do not all share one rule.
  */
 #include "spin.h"
 

@@ -1,6 +1,6 @@
 /*
- * exec over a running pid: execer SECONDS PROGRAM [ARGUMENT]... spins here for SECONDS, then becomes
- * PROGRAM without a change of pid.
+ * exec over a running pid: execer SECONDS PROGRAM [ARGUMENT]... spins here for SECONDS, then
+ * becomes PROGRAM without a change of pid.
  */
 #include <stdio.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /*
- * Short-lived processes at a bounded rate: fork_storm [PER_SECOND] [SECONDS]. Each child burns about
- * 0.5 ms and ends. Says how many were started and how many ended well.
+ * Short-lived processes at a bounded rate: fork_storm [PER_SECOND] [SECONDS]. Each child burns
+ * about 0.5 ms and ends. Says how many were started and how many ended well.
  */
 #include <stdio.h>
 #include <sys/wait.h>

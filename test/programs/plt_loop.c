@@ -1,6 +1,6 @@
 /*
- * Time spent in PLT stubs: plt_loop [SECONDS] calls a tiny function of another library as fast as it
- * can, so that many samples lie inside the stub or at the first instruction of the callee.
+ * Time spent in PLT stubs: plt_loop [SECONDS] calls a tiny function of another library as fast as
+ * it can, so that many samples lie inside the stub or at the first instruction of the callee.
  */
 #include "spin.h"
 

@@ -1,11 +1,12 @@
-"""Python workload: python3 py_work.py [SECONDS]. json, sorting and string work in the interpreter."""
+"""Python workload: python3 py_work.py [SECONDS]. JSON, sorting and strings in the interpreter."""
 import json
 import sys
 import time
 
 
 def build_rows(count):
-    return [{"name": f"row {i * 7919 % count}", "value": i, "tags": ["a", "b"]} for i in range(count)]
+    return [{"name": f"row {i * 7919 % count}", "value": i, "tags": ["a", "b"]}
+            for i in range(count)]
 
 
 def serve(seconds):

@@ -1,5 +1,5 @@
-//! Rust workload: rust_work [SECONDS]. Two named functions, trait objects, closures and the standard
-//! library's sort and hash map.
+//! Rust workload: rust_work [SECONDS]. Two named functions, trait objects, closures and the
+//! standard library's sort and hash map.
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-/* What the small C workloads share: burn CPU inside the caller's own frame until a time has come. */
+/* What the small C workloads share: burning CPU inside the caller's own frame. */
 #ifndef VESTA_TEST_PROGRAMS_SPIN_H
 #define VESTA_TEST_PROGRAMS_SPIN_H
 
