@@ -37,7 +37,7 @@ enum {
 };
 
 /* walk_step() returns this while there may be more frames; otherwise an abi_stop_reason. */
-enum { WALK_CONTINUE = -1 };
+#define WALK_CONTINUE (-1)
 
 struct walk_block {
 	__u32 word[ABI_TABLE_BLOCK_WORDS];

@@ -1,0 +1,62 @@
+#include "src/agent/aggregate/aggregator.h"
+
+namespace vesta::agent::aggregate {
+namespace {
+
+// What one entry of libstdc++'s node-based maps costs beside its key and value.
+constexpr size_t kMapNodeBytes = 32;
+
+}  // namespace
+
+ThreadId Aggregator::InternThread(uint32_t process, uint32_t pid, uint32_t tid,
+                                  std::string_view name) {
+  const auto next = ThreadId(static_cast<uint32_t>(threads_.size()));
+  const auto [entry, is_new] =
+      thread_index_.try_emplace(ThreadKey{process, tid, std::string(name)}, next);
+  if (is_new) threads_.push_back({process, pid, tid, std::string(name)});
+  return entry->second;
+}
+
+void Aggregator::Add(ThreadId thread, std::span<const profile::Frame> leaf_first,
+                     abi_stop_reason stop_reason, uint64_t value) {
+  ++book_.received;
+  const size_t others_bytes = memory_bytes() - stacks_.memory_bytes();
+  const size_t room = memory_bytes_max_ > others_bytes ? memory_bytes_max_ - others_bytes : 0;
+  const NodeId stack = stacks_.Intern(leaf_first, room);
+  if (stack == StackTrie::kRoot && !leaf_first.empty()) {
+    ++book_.dropped_memory;
+    return;
+  }
+  const RowKey key{uint64_t{thread.value()} << 32 | stack.value(), stop_reason};
+  const auto known = row_index_.find(key);
+  if (known != row_index_.end()) {
+    rows_[known->second].value += value;
+  } else {
+    if (memory_bytes() >= memory_bytes_max_) {
+      ++book_.dropped_memory;
+      return;
+    }
+    row_index_.emplace(key, static_cast<uint32_t>(rows_.size()));
+    rows_.push_back({thread, stack, stop_reason, value});
+  }
+  ++book_.kept;
+  ++book_.kept_by_stop_reason[stop_reason];
+}
+
+size_t Aggregator::memory_bytes() const {
+  return stacks_.memory_bytes() + rows_.capacity() * sizeof(Row) +
+         row_index_.size() * (sizeof(RowKey) + kMapNodeBytes) +
+         row_index_.bucket_count() * sizeof(void*) + threads_.capacity() * sizeof(Thread) +
+         thread_index_.size() * (sizeof(ThreadKey) + kMapNodeBytes) +
+         thread_index_.bucket_count() * sizeof(void*);
+}
+
+void Aggregator::Clear() {
+  stacks_.Clear();
+  threads_.clear();
+  thread_index_.clear();
+  rows_.clear();
+  row_index_.clear();
+}
+
+}  // namespace vesta::agent::aggregate

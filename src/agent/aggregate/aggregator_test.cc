@@ -1,0 +1,66 @@
+#include "src/agent/aggregate/aggregator.h"
+
+#include <gtest/gtest.h>
+
+namespace vesta::agent::aggregate {
+namespace {
+
+constexpr size_t kPlenty = 64u << 20;
+
+std::vector<profile::Frame> StackOf(std::initializer_list<uint64_t> addresses) {
+  std::vector<profile::Frame> frames;
+  for (const uint64_t address : addresses) {
+    frames.push_back({address, profile::ImageId(1), profile::FrameKind::kNative, false});
+  }
+  return frames;
+}
+
+TEST(AggregatorTest, SumsEqualSamplesOfOneThread) {
+  Aggregator aggregator(kPlenty);
+  const ThreadId thread = aggregator.InternThread(0, 10, 11, "worker");
+  aggregator.Add(thread, StackOf({1, 2}), ABI_STOP_ROOT, 1);
+  aggregator.Add(thread, StackOf({1, 2}), ABI_STOP_ROOT, 3);
+  ASSERT_EQ(aggregator.rows().size(), 1u);
+  EXPECT_EQ(aggregator.rows()[0].value, 4u);
+  EXPECT_EQ(aggregator.thread(aggregator.rows()[0].thread).name, "worker");
+}
+
+TEST(AggregatorTest, KeepsApartThreadsRenamesIncarnationsAndStopReasons) {
+  Aggregator aggregator(kPlenty);
+  const ThreadId thread = aggregator.InternThread(0, 10, 11, "worker");
+  EXPECT_NE(thread, aggregator.InternThread(0, 10, 12, "worker"));
+  EXPECT_NE(thread, aggregator.InternThread(0, 10, 11, "renamed"));
+  EXPECT_NE(thread, aggregator.InternThread(1, 10, 11, "worker"));
+  EXPECT_EQ(thread, aggregator.InternThread(0, 10, 11, "worker"));
+  aggregator.Add(thread, StackOf({1}), ABI_STOP_ROOT, 1);
+  aggregator.Add(thread, StackOf({1}), ABI_STOP_READ_FAULT, 1);
+  EXPECT_EQ(aggregator.rows().size(), 2u);
+  EXPECT_EQ(aggregator.book().kept_by_stop_reason[ABI_STOP_READ_FAULT], 1u);
+}
+
+TEST(AggregatorTest, BookBalancesWhenMemoryIsShort) {
+  Aggregator aggregator(kPlenty);
+  const ThreadId thread = aggregator.InternThread(0, 1, 1, "t");
+  aggregator.Add(thread, StackOf({1}), ABI_STOP_ROOT, 1);
+  aggregator.SetMemoryLimit(aggregator.memory_bytes());
+  for (uint64_t i = 2; i < 100; ++i) aggregator.Add(thread, StackOf({i}), ABI_STOP_ROOT, 1);
+  aggregator.Add(thread, StackOf({1}), ABI_STOP_ROOT, 1);  // a known stack needs no memory
+  const AggregatorBook& book = aggregator.book();
+  EXPECT_EQ(book.received, 100u);
+  EXPECT_EQ(book.received, book.kept + book.dropped_memory);
+  EXPECT_EQ(book.dropped_memory, 98u);
+  EXPECT_EQ(aggregator.rows()[0].value, 2u);
+}
+
+TEST(AggregatorTest, ClearForgetsRowsAndKeepsTheBook) {
+  Aggregator aggregator(kPlenty);
+  aggregator.Add(aggregator.InternThread(0, 1, 1, "t"), StackOf({1}), ABI_STOP_ROOT, 1);
+  aggregator.Clear();
+  EXPECT_TRUE(aggregator.rows().empty());
+  EXPECT_EQ(aggregator.book().kept, 1u);
+  aggregator.Add(aggregator.InternThread(0, 1, 1, "t"), StackOf({1}), ABI_STOP_ROOT, 1);
+  EXPECT_EQ(aggregator.rows().size(), 1u);
+}
+
+}  // namespace
+}  // namespace vesta::agent::aggregate

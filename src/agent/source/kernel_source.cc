@@ -1,0 +1,497 @@
+#include "src/agent/source/kernel_source.h"
+
+#include <agent.skel.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdarg>
+#include <cstring>
+#include <map>
+#include <unordered_map>
+
+#include "src/agent/source/process_news.h"
+
+namespace vesta::agent::source {
+namespace {
+
+constexpr size_t kNewsRingPages = 32;  // 128 KiB per CPU: some 1,000 mappings between two polls
+
+// libbpf prints why a program was refused; kept for the error message instead of the terminal.
+thread_local std::string libbpf_log;
+
+int KeepLog(libbpf_print_level level, const char* format, va_list arguments) {
+  if (level != LIBBPF_WARN) return 0;
+  char line[1024];
+  const int length = std::vsnprintf(line, sizeof(line), format, arguments);
+  if (length > 0 && libbpf_log.size() < 16384) libbpf_log += line;
+  return 0;
+}
+
+// The last lines say what was wrong.
+std::string LogTail() {
+  constexpr size_t kTailBytes = 600;
+  if (libbpf_log.size() <= kTailBytes) return libbpf_log;
+  return "..." + libbpf_log.substr(libbpf_log.size() - kTailBytes);
+}
+
+base::Error LoadError(int errno_value) {
+  const std::string what = "loading the BPF programs";
+  if (errno_value == EPERM || errno_value == EACCES) {
+    return base::Error(base::ErrorCode::kPermission,
+                       what + ": the kernel refuses; run as root, or with CAP_BPF and CAP_PERFMON "
+                              "(`vesta doctor` tells what is missing)");
+  }
+  return base::ErrnoError(what, errno_value)
+      .Context("`vesta doctor` tells what this kernel lacks; kernel said: " + LogTail());
+}
+
+size_t PageBytes() { return static_cast<size_t>(::sysconf(_SC_PAGESIZE)); }
+
+size_t RoundUpToPages(size_t bytes) {
+  return (bytes + PageBytes() - 1) / PageBytes() * PageBytes();
+}
+
+class LiveKernelSource final : public KernelSource {
+ public:
+  explicit LiveKernelSource(const KernelSourceOptions& options) : options_(options) {}
+  ~LiveKernelSource() override;
+
+  base::Result<void> LoadPrograms(bool with_bpf_loop);
+  base::Result<void> Prepare();
+
+  base::Result<void> Start() override;
+  void Stop() override;
+  base::Result<size_t> UpdateCpus() override;
+  base::Result<void> ChooseProcess(uint32_t tgid) override;
+  base::Result<std::vector<uint32_t>> ChosenProcesses() override;
+  void Wait(uint64_t wait_ns_max) override;
+  void Take(KernelBatch& batch) override;
+  std::vector<abi_task_identity> ListTasks() override;
+  KernelBook ReadBook() override;
+  ProgramCost ReadCost() override;
+  bool uses_bpf_loop() const override { return uses_bpf_loop_; }
+  uint64_t memory_bytes() const override;
+
+  uint32_t table_slots() const override { return options_.table_slots; }
+  base::Result<void> StoreTable(uint32_t slot, std::span<const uint32_t> words) override;
+  void RemoveTable(uint32_t slot) override;
+  base::Result<void> Publish() override;
+  std::span<const uint32_t> Table(uint32_t slot) override;
+  std::span<abi_mapping> mappings() override { return mappings_; }
+  base::Result<void> SetProcess(uint32_t tgid, const abi_process& process) override;
+  void RemoveProcess(uint32_t tgid) override;
+
+ private:
+  struct StoredTable {
+    int fd = -1;
+    void* pages = nullptr;
+    size_t size_bytes = 0;
+  };
+
+  base::Result<void> AddTick(int cpu);
+  void CollectRecord(const void* record, size_t size_bytes);
+  void DropTable(StoredTable& table);
+  const bpf_program* sample_program() const {
+    return uses_bpf_loop_ ? skeleton_->progs.on_cpu_sample_loop
+                          : skeleton_->progs.on_cpu_sample_bounded;
+  }
+
+  KernelSourceOptions options_;
+  agent_bpf* skeleton_ = nullptr;
+  bool uses_bpf_loop_ = false;
+  bool started_ = false;
+  ring_buffer* ring_ = nullptr;
+  std::optional<ProcessNews> news_;
+  std::map<int, bpf_link*> ticks_;  // by CPU
+  bpf_link* follow_link_ = nullptr;
+  std::span<abi_mapping> mappings_;
+  size_t mappings_mapped_bytes_ = 0;
+  std::unordered_map<uint32_t, StoredTable> tables_;
+  std::vector<uint32_t> unpublished_slots_;
+  uint64_t table_bytes_ = 0;
+
+  KernelBatch* collecting_ = nullptr;
+  std::vector<std::pair<size_t, size_t>> record_ranges_;
+  std::unordered_map<uint32_t, uint64_t> next_sequence_;  // by CPU
+  uint64_t sequence_gaps_ = 0;
+  uint64_t damaged_records_ = 0;
+};
+
+LiveKernelSource::~LiveKernelSource() {
+  Stop();
+  for (auto& [slot, table] : tables_) DropTable(table);
+  if (follow_link_ != nullptr) bpf_link__destroy(follow_link_);
+  if (!mappings_.empty()) ::munmap(mappings_.data(), mappings_mapped_bytes_);
+  if (ring_ != nullptr) ring_buffer__free(ring_);
+  if (skeleton_ != nullptr) agent_bpf__destroy(skeleton_);
+}
+
+base::Result<void> LiveKernelSource::LoadPrograms(bool with_bpf_loop) {
+  libbpf_log.clear();
+  skeleton_ = agent_bpf__open();
+  if (skeleton_ == nullptr) return LoadError(errno);
+  bpf_map__set_max_entries(skeleton_->maps.samples, options_.ring_bytes);
+  bpf_map__set_max_entries(skeleton_->maps.mappings, options_.mappings_max);
+  bpf_map__set_max_entries(skeleton_->maps.tables, options_.table_slots);
+  skeleton_->rodata->filter_by_process = options_.chosen_processes_only ? 1 : 0;
+  skeleton_->rodata->ring_bytes = options_.ring_bytes;
+  bpf_program__set_autoload(skeleton_->progs.on_cpu_sample_loop, with_bpf_loop);
+  bpf_program__set_autoload(skeleton_->progs.on_cpu_sample_bounded, !with_bpf_loop);
+  bpf_program__set_autoload(skeleton_->progs.choose_child, options_.follow_children);
+  const int status = agent_bpf__load(skeleton_);
+  if (status != 0) {
+    agent_bpf__destroy(skeleton_);
+    skeleton_ = nullptr;
+    return LoadError(-status);
+  }
+  uses_bpf_loop_ = with_bpf_loop;
+  return {};
+}
+
+base::Result<void> LiveKernelSource::Prepare() {
+  mappings_mapped_bytes_ = RoundUpToPages(options_.mappings_max * sizeof(abi_mapping));
+  void* pages = ::mmap(nullptr, mappings_mapped_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED,
+                       bpf_map__fd(skeleton_->maps.mappings), 0);
+  if (pages == MAP_FAILED) return base::ErrnoError("mapping the table of mappings", errno);
+  mappings_ = {static_cast<abi_mapping*>(pages), options_.mappings_max};
+
+  const auto collect = [](void* context, void* record, size_t size_bytes) {
+    static_cast<LiveKernelSource*>(context)->CollectRecord(record, size_bytes);
+    return 0;
+  };
+  ring_ = ring_buffer__new(bpf_map__fd(skeleton_->maps.samples), collect, this, nullptr);
+  if (ring_ == nullptr) return base::ErrnoError("mapping the sample ring", errno);
+  if (options_.follow_children) {
+    follow_link_ = bpf_program__attach(skeleton_->progs.choose_child);
+    if (follow_link_ == nullptr) return base::ErrnoError("attaching to process forks", errno);
+  }
+  ASSIGN_OR_RETURN(ProcessNews news, ProcessNews::Open(kNewsRingPages));
+  news_.emplace(std::move(news));
+  return {};
+}
+
+base::Result<void> LiveKernelSource::AddTick(int cpu) {
+  ASSIGN_OR_RETURN(PerfEvent event, OpenTick(options_.tick, cpu, options_.frequency_hz));
+  bpf_link* link = bpf_program__attach_perf_event(sample_program(), event.fd());
+  if (link == nullptr) {
+    return base::ErrnoError("attaching the sampling program to CPU " + std::to_string(cpu), errno);
+  }
+  event.Release();  // the link closes it; libbpf has enabled it
+  ticks_.emplace(cpu, link);
+  return {};
+}
+
+base::Result<void> LiveKernelSource::Start() {
+  started_ = true;
+  ASSIGN_OR_RETURN(const size_t count, UpdateCpus());
+  if (count == 0) return base::Error(base::ErrorCode::kUnavailable, "no CPU is online");
+  return {};
+}
+
+void LiveKernelSource::Stop() {
+  started_ = false;
+  for (auto& [cpu, link] : ticks_) bpf_link__destroy(link);
+  ticks_.clear();
+}
+
+base::Result<size_t> LiveKernelSource::UpdateCpus() {
+  ASSIGN_OR_RETURN(const std::vector<int> online, OnlineCpus());
+  for (auto it = ticks_.begin(); it != ticks_.end();) {
+    if (std::find(online.begin(), online.end(), it->first) == online.end()) {
+      bpf_link__destroy(it->second);
+      it = ticks_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  RETURN_IF_ERROR(news_->UpdateCpus(online));
+  if (started_) {
+    for (const int cpu : online) {
+      if (ticks_.count(cpu) == 0) RETURN_IF_ERROR(AddTick(cpu));
+    }
+  }
+  return ticks_.size();
+}
+
+base::Result<void> LiveKernelSource::ChooseProcess(uint32_t tgid) {
+  const uint8_t chosen = 1;
+  if (bpf_map__update_elem(skeleton_->maps.chosen_processes, &tgid, sizeof(tgid), &chosen,
+                           sizeof(chosen), BPF_ANY) != 0) {
+    return base::ErrnoError("choosing process " + std::to_string(tgid), errno);
+  }
+  return {};
+}
+
+base::Result<std::vector<uint32_t>> LiveKernelSource::ChosenProcesses() {
+  std::vector<uint32_t> chosen;
+  const int fd = bpf_map__fd(skeleton_->maps.chosen_processes);
+  uint32_t key = 0;
+  uint32_t next = 0;
+  const void* previous = nullptr;
+  while (bpf_map_get_next_key(fd, previous, &next) == 0) {
+    chosen.push_back(next);
+    key = next;
+    previous = &key;
+  }
+  return chosen;
+}
+
+void LiveKernelSource::Wait(uint64_t wait_ns_max) {
+  epoll_event event;
+  const auto wait_ms = static_cast<int>(std::min<uint64_t>(wait_ns_max / 1'000'000, 60'000));
+  // A signal ends the wait early, which is what the caller wants of Ctrl-C.
+  ::epoll_wait(ring_buffer__epoll_fd(ring_), &event, 1, wait_ms);
+}
+
+void LiveKernelSource::CollectRecord(const void* record, size_t size_bytes) {
+  if (collecting_ == nullptr) return;
+  std::vector<std::byte>& bytes = collecting_->bytes;
+  const size_t offset = bytes.size();
+  const auto* from = static_cast<const std::byte*>(record);
+  bytes.insert(bytes.end(), from, from + size_bytes);
+  bytes.resize((bytes.size() + 7) / 8 * 8);
+  record_ranges_.emplace_back(offset, size_bytes);
+}
+
+void LiveKernelSource::Take(KernelBatch& batch) {
+  batch.bytes.clear();
+  batch.samples.clear();
+  batch.process_events.clear();
+  record_ranges_.clear();
+  collecting_ = &batch;
+  ring_buffer__consume(ring_);
+  collecting_ = nullptr;
+  // After the samples: then every event that happened before one of them is here too.
+  news_->Drain(batch.process_events);
+  for (const auto& [offset, size_bytes] : record_ranges_) {
+    auto record = ParseSampleRecord(std::span(batch.bytes).subspan(offset, size_bytes));
+    if (!record.ok()) {
+      ++damaged_records_;
+      continue;
+    }
+    auto [next, is_first] = next_sequence_.try_emplace(record->sample->cpu, 0);
+    if (record->sample->cpu_sequence > next->second) {
+      sequence_gaps_ += record->sample->cpu_sequence - next->second;
+    }
+    next->second = record->sample->cpu_sequence + 1;
+    batch.samples.push_back(*record);
+  }
+  std::stable_sort(batch.samples.begin(), batch.samples.end(),
+                   [](const SampleRecord& a, const SampleRecord& b) {
+                     return a.sample->time_mono_ns < b.sample->time_mono_ns;
+                   });
+}
+
+std::vector<abi_task_identity> LiveKernelSource::ListTasks() {
+  std::vector<abi_task_identity> tasks;
+  bpf_link* link = bpf_program__attach_iter(skeleton_->progs.list_tasks, nullptr);
+  if (link == nullptr) return tasks;
+  const int fd = bpf_iter_create(bpf_link__fd(link));
+  if (fd >= 0) {
+    abi_task_identity chunk[256];
+    size_t carried = 0;
+    for (;;) {
+      const ssize_t count = ::read(fd, reinterpret_cast<char*>(chunk) + carried,
+                                   sizeof(chunk) - carried);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) break;
+      const size_t have = carried + static_cast<size_t>(count);
+      const size_t whole = have / sizeof(chunk[0]);
+      tasks.insert(tasks.end(), chunk, chunk + whole);
+      carried = have % sizeof(chunk[0]);
+      std::memmove(chunk, reinterpret_cast<char*>(chunk) + whole * sizeof(chunk[0]), carried);
+    }
+    ::close(fd);
+  }
+  bpf_link__destroy(link);
+  return tasks;
+}
+
+KernelBook LiveKernelSource::ReadBook() {
+  KernelBook book;
+  const int cpus = libbpf_num_possible_cpus();
+  std::vector<abi_counter_page> pages(static_cast<size_t>(std::max(cpus, 1)));
+  const uint32_t zero = 0;
+  if (bpf_map_lookup_elem(bpf_map__fd(skeleton_->maps.counters), &zero, pages.data()) == 0) {
+    for (const abi_counter_page& page : pages) {
+      for (int i = 0; i < ABI_COUNTER_COUNT; ++i) book.page.value[i] += page.value[i];
+    }
+  }
+  book.sequence_gaps = sequence_gaps_;
+  book.damaged_records = damaged_records_ + news_->damaged_count();
+  book.process_events = news_->received_count();
+  book.process_events_lost = news_->lost_count();
+  return book;
+}
+
+ProgramCost LiveKernelSource::ReadCost() {
+  ProgramCost cost;
+  bpf_prog_info info{};
+  uint32_t size = sizeof(info);
+  if (bpf_obj_get_info_by_fd(bpf_program__fd(sample_program()), &info, &size) == 0) {
+    cost.run_time_ns = info.run_time_ns;
+    cost.run_count = info.run_cnt;
+  }
+  return cost;
+}
+
+uint64_t LiveKernelSource::memory_bytes() const {
+  const auto cpus = static_cast<uint64_t>(std::max(libbpf_num_possible_cpus(), 1));
+  return options_.ring_bytes + mappings_mapped_bytes_ + options_.table_slots * sizeof(void*) +
+         cpus * (bpf_map__value_size(skeleton_->maps.scratches) +
+                 bpf_map__value_size(skeleton_->maps.counters)) +
+         news_->memory_bytes() + table_bytes_;
+}
+
+base::Result<void> LiveKernelSource::StoreTable(uint32_t slot, std::span<const uint32_t> words) {
+  CHECK(words.size() % ABI_TABLE_BLOCK_WORDS == 0 && !words.empty());
+  CHECK(slot < options_.table_slots);
+  RemoveTable(slot);
+  LIBBPF_OPTS(bpf_map_create_opts, create_options,
+              .map_flags = BPF_F_INNER_MAP | BPF_F_MMAPABLE);
+  StoredTable table;
+  table.size_bytes = words.size_bytes();
+  table.fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_table", sizeof(uint32_t),
+                            ABI_TABLE_BLOCK_BYTES,
+                            static_cast<uint32_t>(words.size() / ABI_TABLE_BLOCK_WORDS),
+                            &create_options);
+  if (table.fd < 0) return base::ErrnoError("making an unwind table in the kernel", errno);
+  table.pages = ::mmap(nullptr, RoundUpToPages(table.size_bytes), PROT_READ | PROT_WRITE,
+                       MAP_SHARED, table.fd, 0);
+  if (table.pages == MAP_FAILED) {
+    const int errno_value = errno;
+    ::close(table.fd);
+    return base::ErrnoError("mapping an unwind table", errno_value);
+  }
+  std::memcpy(table.pages, words.data(), table.size_bytes);
+  table_bytes_ += table.size_bytes;
+  tables_.emplace(slot, table);
+  unpublished_slots_.push_back(slot);
+  return {};
+}
+
+base::Result<void> LiveKernelSource::Publish() {
+  if (unpublished_slots_.empty()) return {};
+  std::vector<uint32_t> slots;
+  std::vector<int> fds;
+  for (const uint32_t slot : unpublished_slots_) {
+    const auto table = tables_.find(slot);
+    if (table == tables_.end() || table->second.fd < 0) continue;
+    slots.push_back(slot);
+    fds.push_back(table->second.fd);
+  }
+  unpublished_slots_.clear();
+  const int outer = bpf_map__fd(skeleton_->maps.tables);
+  auto count = static_cast<uint32_t>(slots.size());
+  LIBBPF_OPTS(bpf_map_batch_opts, batch_options);
+  base::Result<void> result;
+  // Kernels before 5.14 have no batches for this kind of map.
+  if (bpf_map_update_batch(outer, slots.data(), fds.data(), &count, &batch_options) != 0) {
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (bpf_map_update_elem(outer, &slots[i], &fds[i], BPF_ANY) != 0 && result.ok()) {
+        result = base::ErrnoError("publishing an unwind table", errno);
+      }
+    }
+  }
+  // The outer map and our mapping keep a table alive; descriptors are scarce.
+  for (const uint32_t slot : slots) {
+    StoredTable& table = tables_.at(slot);
+    ::close(table.fd);
+    table.fd = -1;
+  }
+  return result;
+}
+
+void LiveKernelSource::DropTable(StoredTable& table) {
+  if (table.fd >= 0) ::close(table.fd);
+  if (table.pages != nullptr) ::munmap(table.pages, RoundUpToPages(table.size_bytes));
+  table_bytes_ -= table.size_bytes;
+  table = {};
+}
+
+void LiveKernelSource::RemoveTable(uint32_t slot) {
+  const auto table = tables_.find(slot);
+  if (table == tables_.end()) return;
+  bpf_map_delete_elem(bpf_map__fd(skeleton_->maps.tables), &slot);
+  DropTable(table->second);
+  tables_.erase(table);
+}
+
+std::span<const uint32_t> LiveKernelSource::Table(uint32_t slot) {
+  const auto table = tables_.find(slot);
+  if (table == tables_.end()) return {};
+  return {static_cast<const uint32_t*>(table->second.pages),
+          table->second.size_bytes / sizeof(uint32_t)};
+}
+
+base::Result<void> LiveKernelSource::SetProcess(uint32_t tgid, const abi_process& process) {
+  if (bpf_map__update_elem(skeleton_->maps.processes, &tgid, sizeof(tgid), &process,
+                           sizeof(process), BPF_ANY) != 0) {
+    return base::ErrnoError("telling the kernel of process " + std::to_string(tgid), errno);
+  }
+  return {};
+}
+
+void LiveKernelSource::RemoveProcess(uint32_t tgid) {
+  bpf_map__delete_elem(skeleton_->maps.processes, &tgid, sizeof(tgid), 0);
+}
+
+}  // namespace
+
+base::Result<SampleRecord> ParseSampleRecord(std::span<const std::byte> record) {
+  const base::Error corrupt(base::ErrorCode::kCorrupt, "sample record whose parts do not fit");
+  SampleRecord parts;
+  if (record.size() < sizeof(abi_sample) ||
+      reinterpret_cast<uintptr_t>(record.data()) % alignof(abi_sample) != 0) {
+    return corrupt;
+  }
+  parts.sample = reinterpret_cast<const abi_sample*>(record.data());
+  const abi_sample& sample = *parts.sample;
+  if (sample.kind != ABI_RECORD_SAMPLE || sample.version != ABI_SAMPLE_VERSION ||
+      sample.size_bytes != record.size() || sample.stop_reason >= ABI_STOP_COUNT) {
+    return corrupt;
+  }
+  const size_t user_bytes = sample.user_frame_count * sizeof(abi_frame);
+  const size_t kernel_bytes = sample.kernel_frame_count * sizeof(uint64_t);
+  const size_t resume_bytes =
+      sample.stack_bytes == 0 ? 0 : sizeof(abi_resume) + size_t{sample.stack_bytes};
+  if (sizeof(abi_sample) + user_bytes + kernel_bytes + resume_bytes != record.size()) {
+    return corrupt;
+  }
+  const std::byte* at = record.data() + sizeof(abi_sample);
+  parts.user = {reinterpret_cast<const abi_frame*>(at), sample.user_frame_count};
+  at += user_bytes;
+  parts.kernel = {reinterpret_cast<const uint64_t*>(at), sample.kernel_frame_count};
+  at += kernel_bytes;
+  if (resume_bytes != 0) {
+    parts.resume = reinterpret_cast<const abi_resume*>(at);
+    parts.stack = {at + sizeof(abi_resume), sample.stack_bytes};
+  }
+  return parts;
+}
+
+base::Result<std::unique_ptr<KernelSource>> KernelSource::Load(
+    const KernelSourceOptions& options) {
+  libbpf_set_print(KeepLog);
+  libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+  auto source = std::make_unique<LiveKernelSource>(options);
+  base::Result<void> loaded;
+  if (options.loop == WalkerLoop::kBounded) {
+    loaded = source->LoadPrograms(false);
+  } else {
+    loaded = source->LoadPrograms(true);
+    const bool may_lack_it = !loaded.ok() && loaded.error().code() != base::ErrorCode::kPermission;
+    if (may_lack_it && options.loop == WalkerLoop::kAuto) loaded = source->LoadPrograms(false);
+  }
+  RETURN_IF_ERROR(std::move(loaded));
+  RETURN_IF_ERROR(source->Prepare());
+  return std::unique_ptr<KernelSource>(std::move(source));
+}
+
+}  // namespace vesta::agent::source
