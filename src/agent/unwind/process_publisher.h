@@ -1,0 +1,54 @@
+// What the kernel's walker knows of each process: its executable mappings, and for which incarnation
+// they hold.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+
+#include "src/agent/unwind/kernel_tables.h"
+#include "src/agent/unwind/mapping_extents.h"
+#include "src/base/result.h"
+
+namespace vesta::agent::unwind {
+
+struct PublisherBook {
+  uint64_t published = 0;
+  uint64_t refused_no_room = 0;  // the array of mappings was full
+};
+
+// Owner: agent thread.
+class ProcessPublisher {
+ public:
+  explicit ProcessPublisher(KernelTables& kernel)
+      : kernel_(kernel), extents_(static_cast<uint32_t>(kernel.mappings().size())) {}
+
+  struct Identity {
+    uint64_t start_boot_ns = 0;
+    uint32_t exec_id = 0;
+  };
+
+  // Replaces what the kernel knows of the process.
+  // Shape:  mappings sorted by start, without overlaps.
+  // Errors: Exhausted when there is no room; the process is then unknown to the kernel.
+  base::Result<void> Publish(uint32_t tgid, const Identity& identity,
+                             std::span<const abi_mapping> mappings);
+  void Remove(uint32_t tgid);
+  bool Knows(uint32_t tgid, const Identity& identity) const;
+  std::span<const abi_mapping> Mappings(uint32_t tgid) const;
+  // Stops (or allows again) stack copies of a process for which they do not help.
+  void AllowStackCopies(uint32_t tgid, bool allowed);
+  // Runs of mappings given back until now may be used again. Call when no walk that began before
+  // the last change can still run: once per poll.
+  void EndGracePeriod() { extents_.EndGracePeriod(); }
+
+  const PublisherBook& book() const { return book_; }
+
+ private:
+  KernelTables& kernel_;
+  MappingExtents extents_;
+  std::unordered_map<uint32_t, abi_process> processes_;
+  PublisherBook book_;
+};
+
+}  // namespace vesta::agent::unwind
