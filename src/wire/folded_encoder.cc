@@ -1,0 +1,169 @@
+#include "src/wire/folded_encoder.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace vesta::wire {
+namespace {
+
+using profile::Label;
+using profile::LabelSetId;
+using profile::Line;
+using profile::Location;
+using profile::LocationId;
+using profile::Profile;
+using profile::StackId;
+using profile::StringId;
+
+void AppendName(std::string_view name, std::string& out) {
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    out.push_back(c == ';' ? ':' : byte < 0x20 || byte == 0x7f ? ' ' : c);
+  }
+}
+
+// "binary+0x1234": the place in the file, or in the mapping's own count where that is unknown.
+std::string AddressName(const Profile& profile, const Location& location) {
+  uint64_t offset = location.address;
+  std::string name(profile::MappingShortName(profile, location.mapping));
+  if (location.mapping != profile::kNoMapping) {
+    const profile::Mapping& mapping = profile.mapping(location.mapping);
+    if (offset >= mapping.memory_start && offset < mapping.memory_limit)
+      offset = offset - mapping.memory_start + mapping.file_offset;
+  }
+  if (!name.empty()) name += '+';
+  std::array<char, 24> text;
+  std::snprintf(text.data(), text.size(), "0x%llx", static_cast<unsigned long long>(offset));
+  return name + text.data();
+}
+
+class Encoder {
+ public:
+  Encoder(const Profile& profile, const FoldedEncodeOptions& options)
+      : profile_(profile), options_(options) {}
+
+  std::string Run() {
+    // Lines are kept as lists of frame numbers, so that a million of them are no million texts.
+    const size_t type = FoldedSampleTypeIndex(profile_);
+    if (profile_.sample_types().empty()) return {};
+    NameFrames();
+    std::vector<uint32_t> line;
+    for (size_t i = 0; i < profile_.sample_count(); ++i) {
+      const int64_t value = profile_.sample_values(i)[type];
+      FillLine(i, line);
+      AddLine(line, value);
+    }
+    std::string out;
+    for (size_t i = 0; i < values_.size(); ++i) {
+      if (values_[i] == 0) continue;
+      std::string_view between = "";
+      for (const uint32_t frame : lines_[i]) {
+        out += between;
+        out += frames_[frame];
+        between = ";";
+      }
+      out += ' ';
+      out += std::to_string(values_[i]);
+      out += '\n';
+    }
+    return out;
+  }
+
+ private:
+  uint32_t Frame(std::string text) {
+    const auto fresh = static_cast<uint32_t>(frames_.size());
+    const uint32_t id =
+        frame_index_.FindOrInsert(std::hash<std::string>{}(text), fresh,
+                                  [&](uint32_t other) { return frames_[other] == text; });
+    if (id == fresh) frames_.push_back(std::move(text));
+    return id;
+  }
+
+  // Gives each location its frames, root first.
+  void NameFrames() {
+    std::vector<uint32_t> frames;
+    for (uint32_t i = 0; i < profile_.location_count(); ++i) {
+      const Location location = profile_.location(LocationId{i});
+      const bool kernel = options_.kernel_suffix && profile::IsKernelLocation(profile_, location);
+      frames.clear();
+      for (size_t j = location.lines.size(); j-- > 0;)
+        frames.push_back(Frame(NameOf(location, location.lines[j].function, kernel)));
+      if (frames.empty()) frames.push_back(Frame(NameOf(location, profile::kNoFunction, kernel)));
+      location_frames_.Append(frames);
+    }
+    no_stack_ = Frame("[no stack]");
+  }
+
+  std::string NameOf(const Location& location, profile::FunctionId id, bool kernel) const {
+    std::string text;
+    if (id != profile::kNoFunction) {
+      const profile::Function& function = profile_.function(id);
+      const StringId name = function.name == StringId{} ? function.system_name : function.name;
+      AppendName(profile_.String(name), text);
+    }
+    if (text.empty()) AppendName(AddressName(profile_, location), text);
+    if (kernel) text += "_[k]";
+    return text;
+  }
+
+  void FillLine(size_t sample, std::vector<uint32_t>& line) {
+    line.clear();
+    for (const Label& label : profile_.labels(profile_.sample_labels(sample))) {
+      if (label.is_number() || profile_.String(label.key) != options_.first_frame_label) continue;
+      std::string text;
+      AppendName(profile_.String(label.text), text);
+      line.push_back(Frame(std::move(text)));
+      break;
+    }
+    const auto stack = profile_.stack(profile_.sample_stack(sample));
+    if (stack.empty()) line.push_back(no_stack_);
+    for (size_t i = stack.size(); i-- > 0;) {
+      const auto frames = location_frames_[stack[i].value()];
+      line.insert(line.end(), frames.begin(), frames.end());
+    }
+  }
+
+  void AddLine(const std::vector<uint32_t>& line, int64_t value) {
+    uint64_t hash = line.size();
+    for (const uint32_t frame : line) hash = profile::HashWord(hash, frame);
+    const auto fresh = static_cast<uint32_t>(values_.size());
+    const uint32_t id = line_index_.FindOrInsert(
+        hash, fresh, [&](uint32_t other) { return std::ranges::equal(lines_[other], line); });
+    if (id == fresh) {
+      lines_.Append(line);
+      values_.push_back(0);
+    }
+    values_[id] = profile::AddSaturating(values_[id], value);
+  }
+
+  const Profile& profile_;
+  const FoldedEncodeOptions& options_;
+  std::vector<std::string> frames_;
+  profile::IdIndex frame_index_;
+  profile::FlatLists<uint32_t> location_frames_;
+  uint32_t no_stack_ = 0;
+  profile::FlatLists<uint32_t> lines_;
+  profile::IdIndex line_index_;
+  std::vector<int64_t> values_;
+};
+
+}  // namespace
+
+size_t FoldedSampleTypeIndex(const profile::Profile& profile) {
+  const auto types = profile.sample_types();
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (profile.String(types[i].type) == "samples" && profile.String(types[i].unit) == "count")
+      return i;
+  }
+  return profile.DefaultSampleTypeIndex();
+}
+
+std::string EncodeFolded(const profile::Profile& profile, const FoldedEncodeOptions& options) {
+  return Encoder(profile, options).Run();
+}
+
+}  // namespace vesta::wire

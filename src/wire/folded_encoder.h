@@ -1,0 +1,29 @@
+// Profile -> folded lines, for flame graph tools.
+#pragma once
+
+#include <string>
+
+#include "src/profile/profile.h"
+
+namespace vesta::wire {
+
+struct FoldedEncodeOptions {
+  // Label whose text becomes the first frame; samples without it start with their outermost frame.
+  std::string first_frame_label = std::string(profile::kLabelProcess);
+  bool kernel_suffix = true;  // "_[k]" behind the names of kernel functions
+};
+
+// Shape: one line per distinct line of names, in order of first sight: frames root first, ';'
+//        between them, the value behind the last space. Inlined functions are frames of their own.
+//        In a name ';' becomes ':' and control characters become ' '. A frame without a name is
+//        "binary+0xoffset", "0xaddress" without a binary, a stack without frames "[no stack]".
+//        Lines whose value is 0 are left out.
+// Units: of the sample type that FoldedSampleTypeIndex names: samples where the profile has them.
+// Source: docs/formats/folded.md.
+std::string EncodeFolded(const profile::Profile& profile, const FoldedEncodeOptions& options = {});
+
+// The sample type "samples/count" when there is one, since that is what tools expect, else the
+// default one.
+size_t FoldedSampleTypeIndex(const profile::Profile& profile);
+
+}  // namespace vesta::wire

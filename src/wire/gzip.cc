@@ -1,0 +1,136 @@
+#include "src/wire/gzip.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <limits>
+
+namespace vesta::wire {
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+
+constexpr int kGzipWindowBits = 15 + 16;  // zlib: + 16 = with a gzip header
+constexpr size_t kPieceBytesMax = size_t{1} << 30;
+
+// zlib does not write through next_in, but its type lacks the const.
+Bytef* InputPointer(std::string_view bytes) {
+  return const_cast<Bytef*>(reinterpret_cast<const Bytef*>(bytes.data()));
+}
+
+class InflateStream {
+ public:
+  InflateStream() { CHECK(::inflateInit2(&stream_, kGzipWindowBits) == Z_OK); }
+  ~InflateStream() { ::inflateEnd(&stream_); }
+  InflateStream(const InflateStream&) = delete;
+  InflateStream& operator=(const InflateStream&) = delete;
+  z_stream* operator->() { return &stream_; }
+  z_stream* get() { return &stream_; }
+
+ private:
+  z_stream stream_{};
+};
+
+}  // namespace
+
+struct GzipWriter::State {
+  z_stream stream{};
+  std::array<char, 64 << 10> buffer;
+};
+
+GzipWriter::GzipWriter(int level) : state_(std::make_unique<State>()) {
+  CHECK(::deflateInit2(&state_->stream, level, Z_DEFLATED, kGzipWindowBits, 8,
+                       Z_DEFAULT_STRATEGY) == Z_OK);
+}
+
+GzipWriter::~GzipWriter() { ::deflateEnd(&state_->stream); }
+
+void GzipWriter::Deflate(std::string_view bytes, bool last) {
+  z_stream& stream = state_->stream;
+  stream.next_in = InputPointer(bytes);
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  int status = Z_OK;
+  do {
+    stream.next_out = reinterpret_cast<Bytef*>(state_->buffer.data());
+    stream.avail_out = static_cast<uInt>(state_->buffer.size());
+    status = ::deflate(&stream, last ? Z_FINISH : Z_NO_FLUSH);
+    CHECK(status != Z_STREAM_ERROR);
+    out_.append(state_->buffer.data(), state_->buffer.size() - stream.avail_out);
+  } while (stream.avail_out == 0 || (last && status != Z_STREAM_END));
+}
+
+void GzipWriter::Write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::string_view piece = bytes.substr(0, kPieceBytesMax);
+    Deflate(piece, false);
+    bytes.remove_prefix(piece.size());
+  }
+}
+
+std::string GzipWriter::Finish() {
+  Deflate({}, true);
+  return std::move(out_);
+}
+
+bool IsGzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
+
+base::Result<std::string> Gunzip(std::string_view bytes, uint64_t size_bytes_max) {
+  InflateStream stream;
+  std::string out;
+  size_t used = 0;  // of out
+  while (true) {
+    if (used == out.size()) {
+      // One byte more than allowed is asked for, to tell "exactly full" from "too large".
+      const uint64_t wanted = std::max<uint64_t>(uint64_t{used} * 2, 64 << 10);
+      out.resize(static_cast<size_t>(std::min(wanted, size_bytes_max + 1)));
+      if (used == out.size()) {
+        return Error(ErrorCode::kExhausted,
+                     "uncompressed it is larger than the limit of " + HumanBytes(size_bytes_max));
+      }
+    }
+    const std::string_view piece = bytes.substr(0, kPieceBytesMax);
+    const size_t room = std::min(out.size() - used, kPieceBytesMax);
+    stream->next_in = InputPointer(piece);
+    stream->avail_in = static_cast<uInt>(piece.size());
+    stream->next_out = reinterpret_cast<Bytef*>(out.data() + used);
+    stream->avail_out = static_cast<uInt>(room);
+    const int status = ::inflate(stream.get(), Z_NO_FLUSH);
+    bytes.remove_prefix(piece.size() - stream->avail_in);
+    used += room - stream->avail_out;
+    if (status == Z_STREAM_END) {
+      if (bytes.empty()) break;
+      if (!IsGzip(bytes)) {
+        return Error(ErrorCode::kCorrupt, std::to_string(bytes.size()) +
+                                              " bytes that are not gzip follow the gzip data");
+      }
+      CHECK(::inflateReset(stream.get()) == Z_OK);
+    } else if (status == Z_DATA_ERROR || status == Z_NEED_DICT) {
+      return Error(ErrorCode::kCorrupt, std::string("gzip data is damaged: ") +
+                                            (stream->msg == nullptr ? "checksum" : stream->msg));
+    } else if (bytes.empty() && stream->avail_out != 0) {
+      return Error(ErrorCode::kCorrupt, "gzip data is truncated");
+    }
+  }
+  if (used > size_bytes_max) {
+    return Error(ErrorCode::kExhausted,
+                 "uncompressed it is larger than the limit of " + HumanBytes(size_bytes_max));
+  }
+  out.resize(used);
+  return out;
+}
+
+std::string HumanBytes(uint64_t size_bytes) {
+  static constexpr std::array<const char*, 7> kUnits = {"bytes", "KiB", "MiB", "GiB",
+                                                        "TiB",   "PiB", "EiB"};
+  size_t unit = 0;
+  auto scaled = static_cast<double>(size_bytes);
+  for (; scaled >= 1024 && unit + 1 < kUnits.size(); ++unit) scaled /= 1024;
+  std::array<char, 40> text;
+  std::snprintf(text.data(), text.size(), unit == 0 ? "%.0f %s" : "%.1f %s", scaled, kUnits[unit]);
+  return text.data();
+}
+
+}  // namespace vesta::wire

@@ -1,0 +1,184 @@
+#include "src/wire/profile_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "src/wire/gzip.h"
+#include "src/wire/pprof_encoder.h"
+#include "test/support/synthetic_profile.h"
+
+namespace vesta::wire {
+namespace {
+
+namespace fs = std::filesystem;
+using test::DumpProfile;
+using test::SyntheticProfile;
+
+class ProfileFileTest : public testing::Test {
+ protected:
+  ProfileFileTest() {
+    char path[] = "/tmp/vesta-profile-file-XXXXXX";
+    folder_ = ::mkdtemp(path);
+  }
+  ~ProfileFileTest() override { fs::remove_all(folder_); }
+
+  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
+  static std::string Bytes(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  static void Put(const std::string& path, std::string_view bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+  }
+  size_t FileCount() const {
+    return static_cast<size_t>(
+        std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+
+  fs::path folder_;
+  profile::Profile profile_ = SyntheticProfile({.seed = 9, .odd_content = false});
+};
+
+TEST_F(ProfileFileTest, NameDecidesHowToWriteAndContentHowToRead) {
+  for (const char* name : {"a.pb.gz", "a.pb", "a.pprof", "a.prof"}) {
+    ASSERT_TRUE(WriteProfileFile(Path(name), profile_).ok());
+    EXPECT_EQ(IsGzip(Bytes(Path(name))), std::string_view(name) != "a.pb") << name;
+    fs::rename(Path(name), Path("any name"));
+    const auto back = ReadProfileFile(Path("any name"));
+    ASSERT_TRUE(back.ok()) << back.error().message();
+    EXPECT_EQ(DumpProfile(*back), DumpProfile(profile_));
+  }
+  ASSERT_TRUE(WriteProfileFile(Path("a.folded"), profile_).ok());
+  const std::string folded = Bytes(Path("a.folded"));
+  ASSERT_TRUE(ReadProfileFile(Path("a.folded")).ok());
+  GzipWriter gzip(1);
+  gzip.Write(folded);
+  Put(Path("x"), gzip.Finish());
+  EXPECT_TRUE(ReadProfileFile(Path("x")).ok());
+  EXPECT_EQ(FileCount(), 3u) << "no temporary files stay";
+}
+
+TEST_F(ProfileFileTest, UnknownEndingIsRefusedBeforeAnythingIsTouched) {
+  const auto result = WriteProfileFile(Path("a.svg"), profile_);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code(), base::ErrorCode::kInvalidInput);
+  EXPECT_NE(result.error().message().find(".pb.gz"), std::string::npos);
+  EXPECT_EQ(FileCount(), 0u);
+}
+
+TEST_F(ProfileFileTest, OldFileKeepsItsModeAndLinksStayLinks) {
+  Put(Path("real.pb"), "old");
+  ASSERT_EQ(::chmod(Path("real.pb").c_str(), 0640), 0);
+  fs::create_symlink("real.pb", Path("link.pb"));
+  ASSERT_TRUE(WriteProfileFile(Path("link.pb"), profile_).ok());
+  EXPECT_TRUE(fs::is_symlink(Path("link.pb")));
+  EXPECT_EQ(fs::status(Path("real.pb")).permissions(), fs::perms(0640));
+  EXPECT_EQ(Bytes(Path("real.pb")), EncodePprof(profile_, {.gzip = false}));
+  fs::create_symlink("new.pb", Path("dangling.pb"));
+  ASSERT_TRUE(WriteProfileFile(Path("dangling.pb"), profile_).ok());
+  EXPECT_EQ(Bytes(Path("new.pb")), EncodePprof(profile_, {.gzip = false}));
+}
+
+TEST_F(ProfileFileTest, FullDiskLeavesTheOldFileAndSaysWhatIsNeeded) {
+  const auto large = SyntheticProfile({.seed = 1, .samples = 3000, .odd_content = false});
+  const size_t size_bytes = EncodePprof(large, {.gzip = false}).size();
+  ASSERT_GT(size_bytes, 20'000u);
+  Put(Path("old.pb"), "old");
+  // A limit on file sizes stands for the full disk: writes stop in the middle with EFBIG.
+  struct ::rlimit before;
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  const struct ::rlimit small = {10'000, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const auto over_old = WriteProfileFile(Path("old.pb"), large);
+  const auto fresh = WriteProfileFile(Path("fresh.pb"), large);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, old_handler);
+
+  ASSERT_FALSE(over_old.ok());
+  EXPECT_EQ(over_old.error().code(), base::ErrorCode::kExhausted);
+  EXPECT_EQ(
+      over_old.error().message(),
+      "writing " + Path("old.pb") +
+          ": File too large; nothing was saved, the old file is unchanged; the profile needs " +
+          HumanBytes(size_bytes) + ": make room or choose another -o");
+  EXPECT_FALSE(fresh.ok());
+  EXPECT_EQ(Bytes(Path("old.pb")), "old");
+  EXPECT_EQ(FileCount(), 1u) << "no half file stays";
+  EXPECT_TRUE(WriteProfileFile(Path("elsewhere.pb"), large).ok());
+}
+
+TEST_F(ProfileFileTest, FullDeviceIsAnError) {
+  const auto result = WriteProfileFile("/dev/full", profile_);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code(), base::ErrorCode::kExhausted);
+  EXPECT_NE(result.error().message().find("No space left on device"), std::string::npos);
+  EXPECT_TRUE(fs::is_character_file("/dev/full"));
+}
+
+TEST_F(ProfileFileTest, PipesAreWrittenAndRead) {
+  const std::string pipe = Path("pipe.pb");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::thread writer([&] { EXPECT_TRUE(WriteProfileFile(pipe, profile_).ok()); });
+  const auto back = ReadProfileFile(pipe);
+  writer.join();
+  ASSERT_TRUE(back.ok()) << back.error().message();
+  EXPECT_EQ(DumpProfile(*back), DumpProfile(profile_));
+  EXPECT_TRUE(fs::is_fifo(pipe));
+}
+
+TEST_F(ProfileFileTest, ErrorsSayWhatTheFileIs) {
+  struct Case {
+    std::string_view bytes;
+    std::string_view message;
+  };
+  const Case cases[] = {
+      {"", "it is empty"},
+      {std::string_view("PERFILE2\x68\0\0\0", 12),
+       "it is a perf.data file, which vesta does not read"},
+      {std::string_view("\x7f\x45LF\x02\x01\x01\0", 8), "it is a program and no profile"},
+      {std::string_view("go 1.22 trace\0\0\0", 16),
+       "it is a Go execution trace and no profile; `go tool trace` reads it"},
+      {"{\"a\": 1}\n", "it is JSON; vesta reads pprof and folded stacks"},
+      {"some notes\n", "no folded stacks: line 1 does not end in a space and a whole number"},
+      {"\x1f\x8b\x08", "gzip data is truncated"},
+      {std::string_view("\x01\x02\x03\x04", 4),
+       "no valid pprof profile: its protobuf is damaged or truncated (invalid tag exception)"},
+  };
+  for (const Case& c : cases) {
+    Put(Path("file"), c.bytes);
+    const auto result = ReadProfileFile(Path("file"));
+    ASSERT_FALSE(result.ok()) << c.message;
+    EXPECT_EQ(result.error().message(), Path("file") + ": " + std::string(c.message));
+  }
+  Put(Path("file"), "<module>;f 3\n");
+  EXPECT_TRUE(ReadProfileFile(Path("file")).ok()) << "folded, although it begins like HTML";
+  EXPECT_EQ(ReadProfileFile(Path("none")).error().message(),
+            "opening " + Path("none") + ": No such file or directory");
+  EXPECT_EQ(ReadProfileFile(folder_.string()).error().message(),
+            folder_.string() + ": reading: Is a directory");
+  EXPECT_EQ(WriteProfileFile(Path("no/such/folder.pb"), profile_).error().code(),
+            base::ErrorCode::kNotFound);
+  fs::create_directory(Path("folder.pb"));
+  EXPECT_EQ(WriteProfileFile(Path("folder.pb"), profile_).error().code(),
+            base::ErrorCode::kInvalidInput);
+}
+
+TEST_F(ProfileFileTest, RefusesFilesBeyondTheLimit) {
+  Put(Path("big"), std::string(100'000, 'x'));
+  const auto result = ReadProfileFile(Path("big"), 50'000);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code(), base::ErrorCode::kExhausted);
+}
+
+}  // namespace
+}  // namespace vesta::wire
