@@ -32,7 +32,8 @@ MAY_SEE = {
     "src/wire": NOUNS,
     "src/flame": NOUNS,
     "src/agent/process": SHAPES,
-    "src/agent/unwind": SHAPES,
+    # the walker's steps, compiled for the host, and the tables that it reads
+    "src/agent/unwind": SHAPES + ["bpf/unwind"],
     "src/agent/runtime": SHAPES,
     "src/agent/aggregate": SHAPES,
     "src/agent/source": SHAPES + STAGES,

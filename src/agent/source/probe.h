@@ -12,13 +12,19 @@ enum class Importance : uint8_t {
   kBetter,  // without it recordings say less or cost more
 };
 
+enum class Presence : uint8_t {
+  kYes,
+  kNo,
+  kNotTried,  // what it builds on is not there
+};
+
 struct Feature {
   std::string name;  // stable, for programs: "bpf", "cpu-clock"
   Importance importance = Importance::kNeeded;
-  bool present = false;
+  Presence presence = Presence::kNo;
   std::string meaning;  // what the user has of it
   std::string detail;   // what was found: a value, or the kernel's answer
-  std::string remedy;   // when it is not present: what to do
+  std::string remedy;   // empty when it is present; else what to do
 };
 
 struct Machine {
