@@ -63,8 +63,8 @@ class UnwindTableBuilder {
   void IndexEntries();
   std::optional<AddressRange> ClipToCode(uint64_t start_vaddr, uint64_t end_vaddr) const;
   void PrepareOverrides(std::span<const RowRange> overrides);
-  void AddEntryPoint(std::vector<RowRange>& overrides) const;
-  void AddSignalReturns(std::vector<RowRange>& overrides) const;
+  std::optional<RowRange> EntryPoint() const;
+  std::vector<RowRange> FindSignalReturns() const;
   void ScanForSignalReturns(const LoadSegment& segment, uint64_t size_bytes,
                             std::vector<RowRange>& overrides) const;
 
@@ -221,29 +221,21 @@ void UnwindTableBuilder::IndexEntries() {
   instruction_bytes_left_ = section_.bytes.size() * 4 + (1 << 20);
 }
 
-// C start-up code without call frame information (musl's) has no caller to look for.
-void UnwindTableBuilder::AddEntryPoint(std::vector<RowRange>& overrides) const {
-  const uint64_t start = elf_.entry_vaddr();
-  if (start == 0 || covers_entry_point_) return;
-  const auto range =
-      ClipToCode(start, std::min(start + kEntryPointBytes, after_entry_point_vaddr_));
-  if (!range.has_value()) return;
-  overrides.push_back({range->start_vaddr, range->end_vaddr, SpecialRowBits(ABI_SPECIAL_ROOT)});
-}
-
-void UnwindTableBuilder::AddSignalReturns(std::vector<RowRange>& overrides) const {
+std::vector<RowRange> UnwindTableBuilder::FindSignalReturns() const {
+  std::vector<RowRange> found;
   // A handler returns into the trampoline of whoever installed it: the C library, or Go's runtime
   // itself. Shared libraries otherwise do not have one, and are not scanned. What can be started
   // without an interpreter is a static program, the dynamic loader, or musl, which is its own.
   const bool is_go = !elf_.go_build_id().empty() || elf_.FindSection(".gopclntab") != nullptr;
   const bool starts_alone = elf_.entry_vaddr() != 0 && !elf_.has_interpreter();
-  if (!is_go && (!starts_alone || has_signal_frame_)) return;
+  if (!is_go && (!starts_alone || has_signal_frame_)) return found;
   uint64_t bytes_left = kScanBytesMax;
   for (const LoadSegment& segment : code_segments_) {
     const uint64_t size = std::min(segment.file_size_bytes, bytes_left);
     bytes_left -= size;
-    ScanForSignalReturns(segment, size, overrides);
+    ScanForSignalReturns(segment, size, found);
   }
+  return found;
 }
 
 void UnwindTableBuilder::ScanForSignalReturns(const LoadSegment& segment, uint64_t size_bytes,
@@ -279,11 +271,21 @@ void UnwindTableBuilder::ScanForSignalReturns(const LoadSegment& segment, uint64
   }
 }
 
+// C start-up code without call frame information (musl's) has no caller to look for.
+std::optional<RowRange> UnwindTableBuilder::EntryPoint() const {
+  const uint64_t start = elf_.entry_vaddr();
+  if (start == 0 || covers_entry_point_) return std::nullopt;
+  uint64_t end = std::min(start + kEntryPointBytes, after_entry_point_vaddr_);
+  for (const RowRange& range : overrides_) {
+    if (range.end_vaddr > start) end = std::min(end, range.start_vaddr);
+  }
+  const auto code = ClipToCode(start, end);
+  if (!code.has_value()) return std::nullopt;
+  return RowRange{code->start_vaddr, code->end_vaddr, SpecialRowBits(ABI_SPECIAL_ROOT)};
+}
+
 // Sorts, clips to code, and gives the given ranges precedence over those made here.
 void UnwindTableBuilder::PrepareOverrides(std::span<const RowRange> overrides) {
-  std::vector<RowRange> own;
-  AddEntryPoint(own);
-  AddSignalReturns(own);
   const auto by_start = [](const RowRange& a, const RowRange& b) {
     return a.start_vaddr < b.start_vaddr;
   };
@@ -295,12 +297,13 @@ void UnwindTableBuilder::PrepareOverrides(std::span<const RowRange> overrides) {
     if (!code.has_value()) continue;
     overrides_.push_back({code->start_vaddr, code->end_vaddr, range.row_bits});
   }
-  for (const RowRange& range : own) {
+  for (const RowRange& range : FindSignalReturns()) {
     const bool is_free = std::none_of(overrides_.begin(), overrides_.end(), [&](const RowRange& o) {
       return o.start_vaddr < range.end_vaddr && range.start_vaddr < o.end_vaddr;
     });
     if (is_free) overrides_.push_back(range);
   }
+  if (const auto entry_point = EntryPoint()) overrides_.push_back(*entry_point);
   std::stable_sort(overrides_.begin(), overrides_.end(), by_start);
   for (const RowRange& range : overrides_) {
     covered_.start_vaddr = std::min(covered_.start_vaddr, range.start_vaddr);
@@ -342,35 +345,28 @@ void UnwindTableBuilder::WriteEntry(RowWriter& writer, const FrameEntry& entry, 
 // Sweeps over the code once. Entries may lie inside others: those that began and have not ended are
 // on a stack, and the one that began last speaks.
 void UnwindTableBuilder::WriteRows(RowWriter& writer) {
-  struct OpenEntry {
-    uint32_t offset;
-    uint64_t end_vaddr;
-  };
-  std::vector<OpenEntry> open;
+  std::vector<FrameEntry> open;
   uint64_t position = covered_.start_vaddr;
   const auto advance = [&](uint64_t to_vaddr) {
     while (!open.empty() && position < to_vaddr) {
-      const OpenEntry top = open.back();
+      const FrameEntry top = open.back();
       if (top.end_vaddr <= position) {
         open.pop_back();
         continue;
       }
       const uint64_t end = std::min(top.end_vaddr, to_vaddr);
-      if (const auto entry = reader_->ReadEntryAt(top.offset)) {
-        WriteEntry(writer, *entry, position, end);
-      }
+      WriteEntry(writer, top, position, end);
       position = end;
     }
     if (to_vaddr - position > kPaddingBytesMax) writer.SetRow(position, kNoneBits);
     position = to_vaddr;
   };
   for (const uint64_t key : keys_) {
-    const auto offset = static_cast<uint32_t>(key);
-    const auto entry = reader_->ReadEntryAt(offset);
-    if (!entry.has_value()) continue;
+    auto entry = reader_->ReadEntryAt(static_cast<uint32_t>(key));
+    CHECK(entry.has_value());  // it could be read when it was indexed
     advance(entry->start_vaddr);
-    const auto range = ClipToCode(entry->start_vaddr, entry->end_vaddr);
-    if (range.has_value()) open.push_back({offset, range->end_vaddr});
+    entry->end_vaddr = ClipToCode(entry->start_vaddr, entry->end_vaddr)->end_vaddr;
+    open.push_back(*entry);
     if (writer.row_count() > kRowsMax) return;
   }
   advance(std::numeric_limits<uint64_t>::max());
