@@ -1,0 +1,181 @@
+#include "src/flame/top_render.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <limits>
+#include <span>
+
+#include "src/base/json.h"
+#include "src/flame/units.h"
+
+namespace vesta::flame {
+namespace {
+
+constexpr size_t kValueColumns = 10;
+constexpr size_t kPercentColumns = 7;
+constexpr size_t kNameColumnsMin = 16;  // narrower than that, the line wraps
+
+bool StartsCharacter(char c) { return (static_cast<unsigned char>(c) & 0xc0u) != 0x80; }
+
+size_t CountCharacters(std::string_view text) {
+  return static_cast<size_t>(std::ranges::count_if(text, StartsCharacter));
+}
+
+// Names come from foreign files: what a terminal would obey must not reach it.
+std::string Printable(std::string_view text) {
+  std::string out(text);
+  for (size_t i = 0; i < out.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(out[i]);
+    const bool is_c1 = byte == 0xc2 && i + 1 < out.size() &&
+                       (static_cast<unsigned char>(out[i + 1]) & 0xe0u) == 0x80;
+    if (byte < 0x20 || byte == 0x7f) out[i] = '?';
+    if (is_c1) out.replace(i, 2, "?");
+  }
+  return out;
+}
+
+std::string Column(const std::string& text, size_t columns) {
+  return text.size() < columns ? std::string(columns - text.size(), ' ') + text : text;
+}
+
+std::string Columns(const std::string& self, const std::string& self_percent,
+                    const std::string& total, const std::string& total_percent) {
+  return Column(self, kValueColumns) + ' ' + Column(self_percent, kPercentColumns) + ' ' +
+         Column(total, kValueColumns) + ' ' + Column(total_percent, kPercentColumns) + "  ";
+}
+
+std::string NameOf(const TopRow& row) {
+  if (!row.name.empty()) return Printable(row.name);
+  const size_t count = row.unnamed_address_count;
+  return '(' + std::to_string(count) + (count == 1 ? " address" : " addresses") +
+         " without a name)";
+}
+
+// "[app]"; what has brackets of its own, such as [kernel], keeps them.
+std::string BinaryOf(const TopRow& row) {
+  if (row.image.empty()) return {};
+  const std::string image = Printable(row.image);
+  return image.front() == '[' ? ' ' + image : " [" + image + ']';
+}
+
+std::string Heading(const TopTable& table) {
+  std::string text = (table.type.empty() ? std::string("values") : Printable(table.type)) + ": ";
+  text += ScaledText(table.sum, table.unit);
+  const int64_t unit_ns = TimeUnitNs(table.unit);
+  const bool is_scaled = unit_ns != 0 || ScaledText(1, table.unit) != "1";
+  if (!is_scaled && !table.unit.empty() && table.unit != "count")
+    text += ' ' + Printable(table.unit);
+  if (table.duration_ns > 0) {
+    text += " over " + ScaledText(table.duration_ns, "nanoseconds");
+    if (table.type == "cpu" && unit_ns != 0) {
+      const double cpus = static_cast<double>(table.sum) * static_cast<double>(unit_ns) /
+                          static_cast<double>(table.duration_ns);
+      std::array<char, 40> buffer;
+      std::snprintf(buffer.data(), buffer.size(), " (%.2f CPUs)", cpus);
+      text += buffer.data();
+    }
+  }
+  text += ", " + std::to_string(table.sample_count) +
+          (table.sample_count == 1 ? " sample" : " samples");
+  return text;
+}
+
+// One unit for all shown values: the rule is ValueFormat's, the values are those of the rows.
+ValueFormat FormatFor(const TopTable& table, std::span<const TopRow> shown) {
+  int64_t least = 0;
+  for (const TopRow& row : shown) {
+    const int64_t value = row.self != 0 ? row.self : row.total;
+    const int64_t magnitude =
+        value < 0 ? -std::max(value, -std::numeric_limits<int64_t>::max()) : value;
+    if (magnitude != 0 && (least == 0 || magnitude < least)) least = magnitude;
+  }
+  return ValueFormat(table.unit, least == 0 ? table.sum : least, table.sum);
+}
+
+std::span<const TopRow> ShownRows(const TopTable& table, const TopRenderOptions& options) {
+  const size_t count =
+      options.rows_max == 0 ? table.rows.size() : std::min(options.rows_max, table.rows.size());
+  return std::span(table.rows).first(count);
+}
+
+std::string RestLine(const TopTable& table, size_t shown, const ValueFormat& format) {
+  int64_t self = 0;
+  for (size_t i = shown; i < table.rows.size(); ++i)
+    self = profile::AddSaturating(self, table.rows[i].self);
+  const size_t count = table.rows.size() - shown;
+  return "... " + std::to_string(count) + (count == 1 ? " more function: " : " more functions: ") +
+         format.Text(self) + " (" + PercentText(self, table.sum) + ") self\n";
+}
+
+}  // namespace
+
+std::string ShortenMiddle(std::string_view name, size_t columns) {
+  const size_t characters = CountCharacters(name);
+  if (characters <= columns) return std::string(name);
+  if (columns <= 1) return columns == 0 ? "" : "…";
+  // The end tells more than the start: namespaces and packages stand in front.
+  const size_t tail = columns / 2;
+  const size_t head = columns - 1 - tail;
+  const auto position = [&](size_t character) {
+    size_t at = 0;
+    for (size_t seen = 0; at < name.size(); ++at) {
+      if (StartsCharacter(name[at]) && seen++ == character) break;
+    }
+    return at;
+  };
+  return std::string(name.substr(0, position(head))) + "…" +
+         std::string(name.substr(position(characters - tail)));
+}
+
+std::string RenderTopText(const TopTable& table, const TopRenderOptions& options) {
+  const auto shown = ShownRows(table, options);
+  const ValueFormat format = FormatFor(table, shown);
+  std::string out = Heading(table) + '\n';
+  for (const std::string& note : options.notes) out += Printable(note) + '\n';
+  if (shown.empty()) return out;
+  const std::string titles = Columns("self", "self%", "total", "total%");
+  out += '\n' + titles + "function [binary]\n";
+  for (const TopRow& row : shown) {
+    const std::string binary = BinaryOf(row);
+    std::string name = NameOf(row);
+    if (options.width_columns != 0) {
+      const size_t taken = titles.size() + CountCharacters(binary);
+      const size_t room = options.width_columns > taken ? options.width_columns - taken : 0;
+      name = ShortenMiddle(name, std::max(room, kNameColumnsMin));
+    }
+    out += Columns(format.Text(row.self), PercentText(row.self, table.sum), format.Text(row.total),
+                   PercentText(row.total, table.sum));
+    out += name + binary + '\n';
+  }
+  if (shown.size() < table.rows.size()) out += RestLine(table, shown.size(), format);
+  return out;
+}
+
+std::string RenderTopJson(const TopTable& table, const TopRenderOptions& options) {
+  base::JsonWriter json;
+  json.BeginObject();
+  json.Key("sample_type").BeginObject();
+  json.Key("type").String(table.type).Key("unit").String(table.unit).EndObject();
+  json.Key("total").Int(table.sum).Key("samples").Int(table.sample_count);
+  json.Key("duration_ns").Int(table.duration_ns).Key("time_unix_ns").Int(table.time_unix_ns);
+  json.Key("notes").BeginArray();
+  for (const std::string& note : options.notes) json.String(note);
+  json.EndArray();
+  json.Key("function_count").Uint(table.rows.size());
+  json.Key("functions").BeginArray();
+  for (const TopRow& row : ShownRows(table, options)) {
+    json.BeginObject().Key("name");
+    if (row.name.empty()) {
+      json.Null().Key("unnamed_addresses").Uint(row.unnamed_address_count);
+    } else {
+      json.String(row.name);
+    }
+    json.Key("binary").String(row.image);
+    json.Key("self").Int(row.self).Key("total").Int(row.total).EndObject();
+  }
+  json.EndArray().EndObject();
+  return json.Take() + '\n';
+}
+
+}  // namespace vesta::flame
