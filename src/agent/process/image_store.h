@@ -2,11 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "src/agent/process/maps_parser.h"
+#include "src/agent/process/proc_view.h"
 #include "src/base/byte_source.h"
 #include "src/base/result.h"
 #include "src/object/elf_file.h"
@@ -15,10 +22,10 @@
 namespace vesta::agent::process {
 
 enum class ImageKind : uint8_t {
-  kElf,        // a file, also when deleted or in memory (memfd)
+  kElf,  // a file, also when deleted or in memory (memfd)
   kVdso,
-  kAnonymous,  // generated code of one process: image address = process address
-  kUnreadable, // a file that could not be opened or is no ELF: image address = file offset
+  kAnonymous,   // generated code of one process: image address = process address
+  kUnreadable,  // a file that could not be opened or is no ELF: image address = file offset
 };
 
 struct Image {
@@ -33,6 +40,121 @@ struct Image {
   uint64_t text_vaddr = 0;
   uint64_t text_file_offset = 0;
   uint64_t text_end_vaddr = 0;
+};
+
+// Where an image's code lies in a process.
+struct ResolvedMapping {
+  profile::ImageId image;
+  uint64_t bias = 0;  // process address - bias = address inside the image
+};
+
+// The process that a mapping belongs to; one per incarnation.
+struct ImageOwner {
+  uint32_t pid = 0;
+  profile::ImageId generated_code;  // made on first need; 0 = none yet
+};
+
+// A mapping through which an image's file can be reached again.
+struct MappingPlace {
+  uint32_t pid = 0;
+  uint64_t start = 0;
+  uint64_t end = 0;
+};
+
+struct ImageCounters {
+  uint64_t files_checked = 0;   // asked for device, inode, size and times
+  uint64_t files_parsed = 0;    // opened and their headers read
+  uint64_t files_reopened = 0;  // for Open, after their descriptor had been closed
+  uint64_t images_beyond_limit = 0;
+};
+
+// Shape:  ids are dense from 1; 0 is no image. Two files are one image when their identity (build
+// id,
+//         else a hash) and their executable segments are the same, wherever they lie: a library in
+//         twenty containers is one image. A file replaced under the same path is another image.
+//         In files that exist only for one process (memfd, deleted) something that is no ELF is
+//         taken for generated code.
+// Owner:  one thread, which also owns the ProcView. What Open gives may be used by any thread.
+// Cost:   a file seen before costs one stat, none when its build id is known under the same path.
+//         About 700 bytes per image, plus at most open_files_max descriptors.
+class ImageStore {
+ public:
+  struct Options {
+    size_t open_files_max = 256;
+    size_t images_max = 65'536;
+  };
+
+  ImageStore(const ProcView& proc, Options options);
+
+  // Never fails: what cannot be read is an image of its own kind.
+  ResolvedMapping Resolve(ImageOwner& owner, const MapsEntry& entry,
+                          std::string_view gnu_build_id = {});
+
+  const Image& image(profile::ImageId id) const { return RecordOf(id).image; }
+  size_t image_count() const { return records_.size(); }
+
+  // The image's bytes. Files stay open as long as there is room, those without a name longest;
+  // others are reached again through a process that maps them, or by path, and compared.
+  // Errors: NotFound when no way leads to the file any more, or for generated code; the cause when
+  //         the image is unreadable.
+  base::Result<std::shared_ptr<const base::ByteSource>> Open(profile::ImageId id);
+
+  // How Open finds a living process that maps an image.
+  using MappingFinder = std::function<std::optional<MappingPlace>(profile::ImageId)>;
+  void SetMappingFinder(MappingFinder finder) { find_mapping_ = std::move(finder); }
+
+  const ImageCounters& counters() const { return counters_; }
+
+ private:
+  struct OpenImage {
+    profile::ImageId id;
+    std::shared_ptr<const base::ByteSource> source;
+    bool unlinked = false;
+  };
+  struct Record {
+    Image image;
+    std::vector<object::LoadSegment> segments;
+    std::optional<std::list<OpenImage>::iterator> open;
+  };
+  struct IdentityHash {
+    size_t operator()(const FileIdentity& identity) const;
+  };
+  // What a file turned out to be; the id 0 says that it holds generated code.
+  using Known = profile::ImageId;
+
+  const Record& RecordOf(profile::ImageId id) const;
+  Record& RecordOf(profile::ImageId id);
+  // An id for a new image, or that of the stand-in when there are too many.
+  profile::ImageId AddImage(Image image, std::vector<object::LoadSegment> segments);
+
+  ResolvedMapping ResolveVdso(ImageOwner& owner, const MapsEntry& entry);
+  ResolvedMapping ResolveFile(ImageOwner& owner, const MapsEntry& entry,
+                              std::string_view gnu_build_id);
+  ResolvedMapping GeneratedCode(ImageOwner& owner);
+  ResolvedMapping Unreadable(const MapsEntry& entry, const std::string& why);
+  base::Result<Known> Identify(uint32_t pid, const MapsEntry& entry, std::string_view gnu_build_id);
+  base::Result<Known> Parse(const MapsEntry& entry, const OpenedFile& file);
+  bool IsImage(const Record& record, const base::ByteSource& source) const;
+  void KeepOpen(profile::ImageId id, const OpenedFile& file);
+  void CloseOne();
+  base::Result<OpenedFile> Reach(const Record& record) const;
+
+  const ProcView& proc_;
+  Options options_;
+  MappingFinder find_mapping_;
+  ImageCounters counters_;
+
+  std::deque<Record> records_;  // by id - 1; a deque keeps references valid
+  std::unordered_map<std::string, profile::ImageId> by_content_;   // identity and segments
+  std::unordered_map<std::string, profile::ImageId> by_build_id_;  // build id and path
+  std::unordered_map<std::string, profile::ImageId> unreadable_;   // path and cause
+  std::unordered_map<FileIdentity, Known, IdentityHash> by_file_;
+  std::list<OpenImage> open_;  // most recently used first
+
+  bool vdso_tried_ = false;
+  profile::ImageId vdso_;
+  std::shared_ptr<const base::ByteSource> vdso_source_;
+  profile::ImageId beyond_limit_;
 };
 
 }  // namespace vesta::agent::process

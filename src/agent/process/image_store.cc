@@ -1,0 +1,335 @@
+#include "src/agent/process/image_store.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <utility>
+
+namespace vesta::agent::process {
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+using object::LoadSegment;
+using profile::ImageId;
+
+constexpr uint64_t kPageMask = 4095;
+// Remembered files; beyond, all are forgotten and found again.
+constexpr size_t kKnownFilesMax = 32'768;
+// 64-bit programs get their vDSO near the stack; below lie those of 32-bit programs.
+constexpr uint64_t kFirst64BitAddress = uint64_t{1} << 32;
+
+// Bytes in memory that live as long as someone reads them.
+class OwnedSource final : public base::ByteSource {
+ public:
+  explicit OwnedSource(std::string bytes)
+      : bytes_(std::move(bytes)), source_(std::as_bytes(std::span(bytes_))) {}
+  uint64_t size_bytes() const override { return source_.size_bytes(); }
+  Result<void> ReadAt(uint64_t offset, std::span<std::byte> out) const override {
+    return source_.ReadAt(offset, out);
+  }
+
+ private:
+  std::string bytes_;
+  base::MemorySource source_;
+};
+
+// The address that a mapping with this file offset starts with. The kernel maps whole pages: a
+// segment is mapped from the start of its first page to the end of its last, so that two segments
+// can share a page of the file and show it at different addresses; then the executable one counts,
+// and among those the one that starts there.
+std::optional<uint64_t> AddressAt(const std::vector<LoadSegment>& segments, uint64_t file_offset) {
+  const LoadSegment* best = nullptr;
+  int best_rank = 0;
+  for (const LoadSegment& segment : segments) {
+    const uint64_t first_page = segment.file_offset & ~kPageMask;
+    const uint64_t span_bytes = segment.file_offset - first_page + segment.file_size_bytes;
+    if (file_offset < first_page ||
+        file_offset - first_page >= ((span_bytes + kPageMask) & ~kPageMask)) {
+      continue;
+    }
+    const int rank = 1 + (segment.executable ? 2 : 0) + (file_offset == first_page ? 1 : 0);
+    if (rank > best_rank) {
+      best = &segment;
+      best_rank = rank;
+    }
+  }
+  if (best == nullptr) return std::nullopt;
+  return best->vaddr - best->file_offset + file_offset;
+}
+
+std::string ContentKey(const std::string& identity, const std::vector<LoadSegment>& segments) {
+  std::string key = identity;
+  for (const LoadSegment& segment : segments) {
+    if (!segment.executable) continue;
+    key += ' ' + std::to_string(segment.vaddr) + ' ' + std::to_string(segment.file_offset) + ' ' +
+           std::to_string(segment.file_size_bytes);
+  }
+  return key;
+}
+
+std::string BuildIdKey(std::string_view gnu_build_id, const std::string& path) {
+  return std::string(gnu_build_id) + '\0' + path;
+}
+
+void DescribeText(const std::vector<LoadSegment>& segments, Image& image) {
+  bool found = false;
+  for (const LoadSegment& segment : segments) {
+    if (!segment.executable) continue;
+    if (!found || segment.vaddr < image.text_vaddr) {
+      image.text_vaddr = segment.vaddr;
+      image.text_file_offset = segment.file_offset;
+    }
+    image.text_end_vaddr =
+        std::max(image.text_end_vaddr, segment.vaddr + segment.memory_size_bytes);
+    found = true;
+  }
+}
+
+// Files that hold code made by the process itself, when they are no ELF.
+bool BelongsToOneProcess(const MapsEntry& entry) {
+  return entry.deleted || entry.path.rfind("/memfd:", 0) == 0;
+}
+
+// Whether the file itself is to blame, so that asking again is useless.
+bool IsAboutContent(const Error& error) {
+  return error.code() == ErrorCode::kCorrupt || error.code() == ErrorCode::kUnsupported ||
+         error.code() == ErrorCode::kInvalidInput;
+}
+
+size_t Mix(size_t seed, uint64_t value) {
+  return (seed ^ value) * 0x9e3779b97f4a7c15u + (seed >> 29);
+}
+
+}  // namespace
+
+size_t ImageStore::IdentityHash::operator()(const FileIdentity& identity) const {
+  size_t hash = Mix(identity.device, identity.inode);
+  hash = Mix(hash, identity.size_bytes);
+  hash = Mix(hash, static_cast<uint64_t>(identity.mtime_ns));
+  return Mix(hash, static_cast<uint64_t>(identity.ctime_ns));
+}
+
+ImageStore::ImageStore(const ProcView& proc, Options options) : proc_(proc), options_(options) {}
+
+const ImageStore::Record& ImageStore::RecordOf(ImageId id) const {
+  CHECK(id.value() >= 1 && id.value() <= records_.size());
+  return records_[id.value() - 1];
+}
+
+ImageStore::Record& ImageStore::RecordOf(ImageId id) {
+  return const_cast<Record&>(std::as_const(*this).RecordOf(id));
+}
+
+ImageId ImageStore::AddImage(Image image, std::vector<LoadSegment> segments) {
+  // One place stays free for the stand-in.
+  if (records_.size() + 1 >= options_.images_max) {
+    ++counters_.images_beyond_limit;
+    if (beyond_limit_ != ImageId()) return beyond_limit_;
+    image = Image{};
+    image.kind = ImageKind::kUnreadable;
+    image.path = "[other images]";
+    image.unreadable_why = "more than " + std::to_string(options_.images_max) + " images";
+    segments.clear();
+  }
+  const ImageId id(static_cast<uint32_t>(records_.size() + 1));
+  if (image.path == "[other images]") beyond_limit_ = id;
+  image.id = id;
+  records_.push_back({std::move(image), std::move(segments), std::nullopt});
+  return id;
+}
+
+ResolvedMapping ImageStore::Resolve(ImageOwner& owner, const MapsEntry& entry,
+                                    std::string_view gnu_build_id) {
+  switch (entry.kind) {
+    case MappingKind::kFile:
+      return ResolveFile(owner, entry, gnu_build_id);
+    case MappingKind::kVdso:
+      return ResolveVdso(owner, entry);
+    case MappingKind::kAnonymous:
+    case MappingKind::kVsyscall:
+      break;
+  }
+  return GeneratedCode(owner);
+}
+
+ResolvedMapping ImageStore::GeneratedCode(ImageOwner& owner) {
+  if (owner.generated_code == ImageId()) {
+    Image image;
+    image.kind = ImageKind::kAnonymous;
+    image.path = "[generated code]";
+    image.owner_pid = owner.pid;
+    owner.generated_code = AddImage(std::move(image), {});
+  }
+  return {owner.generated_code, 0};
+}
+
+ResolvedMapping ImageStore::Unreadable(const MapsEntry& entry, const std::string& why) {
+  const auto [known, is_new] = unreadable_.try_emplace(entry.path + '\0' + why);
+  if (is_new) {
+    Image image;
+    image.kind = ImageKind::kUnreadable;
+    image.path = entry.path;
+    image.unreadable_why = why;
+    known->second = AddImage(std::move(image), {});
+  }
+  return {known->second, entry.start - entry.file_offset};
+}
+
+ResolvedMapping ImageStore::ResolveVdso(ImageOwner& owner, const MapsEntry& entry) {
+  if (!vdso_tried_) {
+    vdso_tried_ = true;
+    if (auto bytes = proc_.ReadVdso(); bytes.ok()) {
+      OpenedFile file{std::make_shared<OwnedSource>(std::move(*bytes)), {}, true};
+      const auto id = Parse(entry, file);
+      if (id.ok() && RecordOf(*id).image.kind == ImageKind::kElf) {
+        vdso_ = *id;
+        vdso_source_ = file.source;
+        RecordOf(vdso_).image.kind = ImageKind::kVdso;
+      }
+    }
+  }
+  if (vdso_ == ImageId()) return GeneratedCode(owner);
+  if (entry.start < kFirst64BitAddress || entry.end - entry.start != vdso_source_->size_bytes()) {
+    return Unreadable(entry, "it is not the vDSO of 64-bit programs");
+  }
+  const auto address = AddressAt(RecordOf(vdso_).segments, 0);
+  return {vdso_, entry.start - address.value_or(0)};
+}
+
+ResolvedMapping ImageStore::ResolveFile(ImageOwner& owner, const MapsEntry& entry,
+                                        std::string_view gnu_build_id) {
+  if (!gnu_build_id.empty()) {
+    const auto known = by_build_id_.find(BuildIdKey(gnu_build_id, entry.path));
+    if (known != by_build_id_.end()) {
+      const auto address = AddressAt(RecordOf(known->second).segments, entry.file_offset);
+      if (address) return {known->second, entry.start - *address};
+    }
+  }
+  const auto known = Identify(owner.pid, entry, gnu_build_id);
+  if (!known.ok()) return Unreadable(entry, known.error().message());
+  if (*known == Known()) return GeneratedCode(owner);
+  const Record& record = RecordOf(*known);
+  if (record.image.kind == ImageKind::kUnreadable) {
+    return {*known, entry.start - entry.file_offset};
+  }
+  const auto address = AddressAt(record.segments, entry.file_offset);
+  if (!address) return Unreadable(entry, "it is mapped where the file has no segment");
+  return {*known, entry.start - *address};
+}
+
+Result<ImageStore::Known> ImageStore::Identify(uint32_t pid, const MapsEntry& entry,
+                                               std::string_view gnu_build_id) {
+  const MappedFile mapped{entry.start, entry.end, entry.device, entry.inode, entry.path};
+  ++counters_.files_checked;
+  ASSIGN_OR_RETURN(const FileIdentity identity, proc_.StatMapped(pid, mapped));
+  Known known;
+  if (const auto same = by_file_.find(identity); same != by_file_.end()) {
+    known = same->second;
+  } else {
+    auto file = proc_.OpenMapped(pid, mapped);
+    auto parsed = file.ok() ? Parse(entry, *file) : Result<Known>(file.error());
+    if (parsed.ok()) {
+      known = *parsed;
+    } else if (!IsAboutContent(parsed.error())) {
+      return std::move(parsed).error();
+    } else if (!BelongsToOneProcess(entry)) {
+      known = Unreadable(entry, parsed.error().message()).image;
+    }
+    if (by_file_.size() >= kKnownFilesMax) by_file_.clear();
+    by_file_.emplace(file.ok() ? file->identity : identity, known);
+  }
+  if (gnu_build_id.empty() || known == Known() || RecordOf(known).image.kind != ImageKind::kElf) {
+    return known;
+  }
+  if (RecordOf(known).image.gnu_build_id != gnu_build_id) {
+    return Error(ErrorCode::kNotFound, entry.path + " is another file now than the one mapped");
+  }
+  if (by_build_id_.size() >= kKnownFilesMax) by_build_id_.clear();
+  by_build_id_.emplace(BuildIdKey(gnu_build_id, entry.path), known);
+  return known;
+}
+
+Result<ImageStore::Known> ImageStore::Parse(const MapsEntry& entry, const OpenedFile& file) {
+  ++counters_.files_parsed;
+  ASSIGN_OR_RETURN(const object::ElfFile elf, object::ElfFile::Parse(*file.source));
+  ASSIGN_OR_RETURN(std::string identity, object::ImageIdentity(elf, *file.source));
+  const auto [known, is_new] = by_content_.try_emplace(ContentKey(identity, elf.load_segments()));
+  if (is_new) {
+    Image image;
+    image.path = entry.path;
+    image.identity = std::move(identity);
+    image.gnu_build_id = elf.gnu_build_id();
+    DescribeText(elf.load_segments(), image);
+    known->second = AddImage(std::move(image), elf.load_segments());
+  }
+  if (RecordOf(known->second).image.kind == ImageKind::kElf) KeepOpen(known->second, file);
+  return known->second;
+}
+
+bool ImageStore::IsImage(const Record& record, const base::ByteSource& source) const {
+  const auto elf = object::ElfFile::Parse(source);
+  if (!elf.ok()) return false;
+  const auto identity = object::ImageIdentity(*elf, source);
+  return identity.ok() && ContentKey(*identity, elf->load_segments()) ==
+                              ContentKey(record.image.identity, record.segments);
+}
+
+void ImageStore::CloseOne() {
+  // What has no name any more could not be opened again.
+  auto victim = std::find_if(open_.rbegin(), open_.rend(),
+                             [](const OpenImage& image) { return !image.unlinked; });
+  if (victim == open_.rend()) victim = open_.rbegin();
+  RecordOf(victim->id).open.reset();
+  open_.erase(std::next(victim).base());
+}
+
+void ImageStore::KeepOpen(ImageId id, const OpenedFile& file) {
+  Record& record = RecordOf(id);
+  if (record.open) return;
+  while (!open_.empty() && open_.size() >= options_.open_files_max) CloseOne();
+  open_.push_front({id, file.source, file.unlinked});
+  record.open = open_.begin();
+}
+
+Result<OpenedFile> ImageStore::Reach(const Record& record) const {
+  const Image& image = record.image;
+  if (find_mapping_) {
+    if (const auto place = find_mapping_(image.id)) {
+      auto file = proc_.OpenMapped(place->pid, {place->start, place->end, 0, 0, image.path});
+      if (file.ok() && IsImage(record, *file->source)) return file;
+    }
+  }
+  auto file = proc_.OpenPath(0, image.path);
+  if (file.ok() && IsImage(record, *file->source)) return file;
+  return Error(ErrorCode::kNotFound,
+               image.path +
+                   " cannot be opened any more: no process maps it, and it is gone from "
+                   "its path or was replaced");
+}
+
+Result<std::shared_ptr<const base::ByteSource>> ImageStore::Open(ImageId id) {
+  Record& record = RecordOf(id);
+  switch (record.image.kind) {
+    case ImageKind::kVdso:
+      return vdso_source_;
+    case ImageKind::kAnonymous:
+      return Error(ErrorCode::kNotFound, "generated code has no file");
+    case ImageKind::kUnreadable:
+      return Error(ErrorCode::kNotFound,
+                   record.image.path + " is not readable: " + record.image.unreadable_why);
+    case ImageKind::kElf:
+      break;
+  }
+  if (!record.open) {
+    ASSIGN_OR_RETURN(const OpenedFile file, Reach(record));
+    ++counters_.files_reopened;
+    KeepOpen(id, file);
+  } else {
+    open_.splice(open_.begin(), open_, *record.open);
+  }
+  return (*record.open)->source;
+}
+
+}  // namespace vesta::agent::process

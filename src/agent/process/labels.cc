@@ -1,0 +1,184 @@
+#include "src/agent/process/labels.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "src/agent/process/cgroup_parser.h"
+#include "src/agent/process/maps_parser.h"
+
+namespace vesta::agent::process {
+namespace {
+
+constexpr size_t kShortContainerId = 12;
+
+std::string_view Trim(std::string_view text) {
+  const size_t start = text.find_first_not_of(" \t");
+  if (start == std::string_view::npos) return {};
+  return text.substr(start, text.find_last_not_of(" \t") - start + 1);
+}
+
+// First value of a variable, as getenv(3) would find it.
+std::string_view FindVariable(std::string_view environ, std::string_view name) {
+  while (!environ.empty()) {
+    const size_t end = environ.find('\0');
+    const std::string_view entry = environ.substr(0, end);
+    if (entry.size() > name.size() && entry[name.size()] == '=' &&
+        entry.substr(0, name.size()) == name) {
+      return entry.substr(name.size() + 1);
+    }
+    environ.remove_prefix(end == std::string_view::npos ? environ.size() : end + 1);
+  }
+  return {};
+}
+
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+// Empty when a percent sign is not followed by two digits.
+std::optional<std::string> PercentDecode(std::string_view text) {
+  std::string plain;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      plain += text[i];
+      continue;
+    }
+    if (i + 2 >= text.size()) return std::nullopt;
+    const int high = HexDigit(text[i + 1]);
+    const int low = HexDigit(text[i + 2]);
+    if (high < 0 || low < 0) return std::nullopt;
+    plain += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return plain;
+}
+
+struct ResourceAttributes {
+  std::string service_name;
+  std::string service_version;
+};
+
+// "key=value,key=value" with percent signs; what is damaged is left out.
+ResourceAttributes ParseResourceAttributes(std::string_view text) {
+  ResourceAttributes attributes;
+  while (!text.empty()) {
+    const size_t end = text.find(',');
+    const std::string_view pair = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    const size_t equals = pair.find('=');
+    if (equals == std::string_view::npos) continue;
+    const std::string_view key = Trim(pair.substr(0, equals));
+    std::string* target = key == "service.name"      ? &attributes.service_name
+                          : key == "service.version" ? &attributes.service_version
+                                                     : nullptr;
+    if (target == nullptr) continue;
+    if (auto value = PercentDecode(Trim(pair.substr(equals + 1)))) *target = CleanLabel(*value);
+  }
+  return attributes;
+}
+
+std::string_view ProgramOf(std::string_view executable) {
+  const size_t slash = executable.rfind('/');
+  return slash == std::string_view::npos ? executable : executable.substr(slash + 1);
+}
+
+// Length of the UTF-8 character at the start of the text; 0 when there is none.
+size_t CharacterBytes(std::string_view text) {
+  const auto at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = at(0);
+  const size_t length = first < 0x80   ? 1
+                        : first < 0xc2 ? 0
+                        : first < 0xe0 ? 2
+                        : first < 0xf0 ? 3
+                        : first < 0xf5 ? 4
+                                       : 0;
+  if (length == 0 || length > text.size()) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((at(i) & 0xc0) != 0x80) return 0;
+  }
+  // Overlong forms, surrogates, and what lies above U+10FFFF.
+  if ((first == 0xe0 && at(1) < 0xa0) || (first == 0xed && at(1) > 0x9f) ||
+      (first == 0xf0 && at(1) < 0x90) || (first == 0xf4 && at(1) > 0x8f)) {
+    return 0;
+  }
+  return length;
+}
+
+}  // namespace
+
+const char* ServiceRuleName(ServiceRule rule) {
+  switch (rule) {
+    case ServiceRule::kUnknown:
+      return "unknown";
+    case ServiceRule::kServiceNameVariable:
+      return "environment variable";
+    case ServiceRule::kResourceAttributes:
+      return "resource attributes";
+    case ServiceRule::kUnit:
+      return "systemd unit";
+    case ServiceRule::kContainer:
+      return "container";
+    case ServiceRule::kProgram:
+      return "program";
+  }
+  return "unknown";
+}
+
+std::string CleanLabel(std::string_view text) {
+  std::string clean;
+  while (!text.empty() && clean.size() < kLabelBytesMax) {
+    const size_t length = CharacterBytes(text);
+    const auto first = static_cast<unsigned char>(text.front());
+    if (length == 0 || first < 0x20 || first == 0x7f) {
+      clean += '?';
+      text.remove_prefix(1);
+      continue;
+    }
+    if (clean.size() + length > kLabelBytesMax) break;
+    clean += text.substr(0, length);
+    text.remove_prefix(length);
+  }
+  return clean;
+}
+
+Labels MakeLabels(const LabelSources& sources) {
+  const CgroupFacts cgroup = ParseCgroup(sources.cgroup);
+  ResourceAttributes attributes =
+      ParseResourceAttributes(FindVariable(sources.environ, "OTEL_RESOURCE_ATTRIBUTES"));
+  std::string service_variable =
+      CleanLabel(Trim(FindVariable(sources.environ, "OTEL_SERVICE_NAME")));
+
+  Labels labels;
+  labels.known = true;
+  labels.container_id = CleanLabel(cgroup.container_id);
+  labels.pod_uid = cgroup.pod_uid;
+  labels.unit = CleanLabel(cgroup.unit);
+  labels.service_version = std::move(attributes.service_version);
+  std::string executable(sources.executable);
+  StripDeleted(executable);
+  labels.executable = CleanLabel(executable);
+
+  if (!service_variable.empty()) {
+    labels.rule = ServiceRule::kServiceNameVariable;
+    labels.service_name = std::move(service_variable);
+  } else if (!attributes.service_name.empty()) {
+    labels.rule = ServiceRule::kResourceAttributes;
+    labels.service_name = std::move(attributes.service_name);
+  } else if (UnitNamesService(cgroup.unit)) {
+    labels.rule = ServiceRule::kUnit;
+    labels.service_name = CleanLabel(ServiceOfUnit(cgroup.unit));
+  } else if (!labels.container_id.empty()) {
+    labels.rule = ServiceRule::kContainer;
+    labels.service_name = CleanLabel(cgroup.container_id.substr(0, kShortContainerId));
+  } else {
+    labels.rule = ServiceRule::kProgram;
+    labels.service_name = CleanLabel(ProgramOf(executable));
+    if (labels.service_name.empty()) labels.service_name = CleanLabel(sources.comm);
+  }
+  return labels;
+}
+
+}  // namespace vesta::agent::process

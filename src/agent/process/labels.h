@@ -1,0 +1,55 @@
+// Labels of a process: which service it belongs to, and where it runs.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace vesta::agent::process {
+
+// Which rule gave the service its name; the first that applies.
+enum class ServiceRule : uint8_t {
+  kUnknown,              // the process was gone before it could be asked
+  kServiceNameVariable,  // OTEL_SERVICE_NAME
+  kResourceAttributes,   // service.name in OTEL_RESOURCE_ATTRIBUTES
+  kUnit,                 // the systemd unit
+  kContainer,            // the first digits of the container's id
+  kProgram,              // the name of the executable
+};
+
+// Stable lower-case name of a rule, for people: "environment variable", "systemd unit", ...
+const char* ServiceRuleName(ServiceRule rule);
+
+constexpr size_t kLabelBytesMax = 256;
+
+// Shape:  texts are valid UTF-8 without control characters, at most kLabelBytesMax bytes; empty =
+//         does not apply. `executable` is the path as the process sees it.
+struct Labels {
+  std::string service_name;
+  std::string service_version;
+  std::string container_id;
+  std::string pod_uid;
+  std::string unit;
+  std::string executable;
+  ServiceRule rule = ServiceRule::kUnknown;
+  bool known = false;  // false: only `executable` may be set, from the mappings
+  friend auto operator<=>(const Labels&, const Labels&) = default;
+};
+
+struct LabelSources {
+  std::string_view executable;  // target of /proc/PID/exe
+  std::string_view comm;        // stands in where the executable cannot be read
+  std::string_view cgroup;      // text of /proc/PID/cgroup
+  std::string_view environ;     // text of /proc/PID/environ
+};
+
+// Everything in the environment except the two variables is ignored and not kept.
+// Errors: none; a source that is empty or damaged gives nothing, and the next rule speaks.
+Labels MakeLabels(const LabelSources& sources);
+
+// Cuts foreign text to kLabelBytesMax; control characters and bytes that are no UTF-8 become '?'.
+std::string CleanLabel(std::string_view text);
+
+}  // namespace vesta::agent::process

@@ -1,0 +1,537 @@
+#include "src/agent/process/process_table.h"
+
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+
+#include "src/agent/process/stat_parser.h"
+#include "src/base/check.h"
+
+namespace vesta::agent::process {
+namespace {
+
+using base::ErrorCode;
+using profile::ImageId;
+
+constexpr uint64_t kRetryFirstNs = 10'000'000;
+constexpr uint64_t kRetryMaxNs = 10'000'000'000;
+constexpr size_t kRetriesMax = 8192;  // beyond, all pids may be tried at once again
+constexpr uint64_t kResyncMinNs = 1'000'000'000;
+constexpr uint64_t kResyncMaxNs = 30'000'000'000;
+
+bool IsZombie(const ProcStat& stat) { return stat.state == 'Z' || stat.state == 'X'; }
+
+std::optional<MapsEntry> EntryOf(const MmapEvent& event) {
+  if (event.size_bytes == 0 || event.start + event.size_bytes < event.start) return std::nullopt;
+  MapsEntry entry;
+  entry.start = event.start;
+  entry.end = event.start + event.size_bytes;
+  entry.file_offset = event.file_offset;
+  entry.device =
+      makedev(static_cast<unsigned>(event.device_major), static_cast<unsigned>(event.device_minor));
+  entry.inode = event.inode;
+  entry.path = event.path;
+  entry.deleted = StripDeleted(entry.path);
+  entry.kind = KindOfMapping(entry.path);
+  if (entry.kind == MappingKind::kVsyscall) return std::nullopt;
+  return entry;
+}
+
+}  // namespace
+
+ProcessTable::ProcessTable(const ProcView& proc, ImageStore& images, Options options)
+    : proc_(proc), images_(images), options_(options) {
+  images_.SetMappingFinder([this](ImageId image) { return FindMapping(image); });
+}
+
+ProcessTable::~ProcessTable() { images_.SetMappingFinder(nullptr); }
+
+Process* ProcessTable::Get(uint32_t pid) {
+  const auto found = processes_.find(pid);
+  return found == processes_.end() ? nullptr : &found->second;
+}
+
+const Process* ProcessTable::Find(uint32_t pid) const {
+  const auto found = processes_.find(pid);
+  return found == processes_.end() ? nullptr : &found->second;
+}
+
+std::vector<uint32_t> ProcessTable::TakeChanged() {
+  std::vector<uint32_t> pids(changed_.begin(), changed_.end());
+  changed_.clear();
+  return pids;
+}
+
+Process* ProcessTable::NewProcess(uint32_t pid) {
+  if (processes_.size() >= options_.processes_max) {
+    ++counters_.processes_beyond_limit;
+    return nullptr;
+  }
+  Process& process = processes_.try_emplace(pid, pid, options_.mappings_max).first->second;
+  process.serial = serial_next_++;
+  changed_.insert(pid);
+  return &process;
+}
+
+// --- What /proc says ---------------------------------------------------------------------------
+
+void ProcessTable::Scan() {
+  const uint64_t start_mono_ns = proc_.NowMonoNs();
+  auto pids = proc_.ListPids();
+  if (!pids.ok()) {
+    ++counters_.proc_reads_failed;
+    return;
+  }
+  for (const uint32_t pid : *pids) ReadFromProc(pid, KernelThreads::kSkip);
+  std::sort(pids->begin(), pids->end());
+  for (auto& [pid, process] : processes_) {
+    if (!process.exited && process.known_mono_ns < start_mono_ns &&
+        !std::binary_search(pids->begin(), pids->end(), pid)) {
+      MarkExited(process, start_mono_ns);
+    }
+  }
+}
+
+ProcessTable::Read ProcessTable::ReadFromProc(uint32_t pid, KernelThreads kernel_threads) {
+  ++counters_.proc_reads;
+  const uint64_t now_mono_ns = proc_.NowMonoNs();
+  const auto fail = [&](const base::Error& error) {
+    ++counters_.proc_reads_failed;
+    return error.code() == ErrorCode::kNotFound ? Read::kGone : Read::kUnreadable;
+  };
+  const auto text = proc_.Read(pid, ProcFile::kStat);
+  if (!text.ok()) return fail(text.error());
+  const auto stat = ParseStat(*text);
+  if (!stat.ok()) return fail(stat.error());
+  if (stat->is_kernel_thread && kernel_threads == KernelThreads::kSkip) return Read::kDone;
+  if (IsZombie(*stat) && stat->thread_count <= 1) return Read::kGone;
+  const uint64_t start_boot_ns = stat->start_boot_ticks * proc_.TickNs();
+  Process* process = Get(pid);
+  if (process != nullptr && !SameStart(*process, start_boot_ns, false)) {
+    ++counters_.pids_reused_unseen;
+    Retire(*process);
+    process = nullptr;
+  }
+  // The memory of a zombie is gone from /proc/PID even when other threads of it run on.
+  const bool has_maps = !stat->is_kernel_thread && !IsZombie(*stat);
+  std::string maps;
+  if (has_maps) {
+    auto maps_text = proc_.Read(pid, ProcFile::kMaps);
+    if (!maps_text.ok()) return fail(maps_text.error());
+    maps = std::move(*maps_text);
+  }
+  if (process == nullptr) process = NewProcess(pid);
+  if (process == nullptr) return Read::kUnreadable;
+  NoteStart(*process, start_boot_ns, false);
+  process->comm = stat->comm;
+  process->is_kernel_thread = stat->is_kernel_thread;
+  process->thread_count = stat->thread_count;
+  process->leader_exited = IsZombie(*stat);
+  process->exited = false;
+  process->known_mono_ns = now_mono_ns;
+  if (has_maps) ReadMappings(*process, maps);
+  return Read::kDone;
+}
+
+void ProcessTable::ReadMappings(Process& process, const std::string& maps) {
+  MappingList mappings(options_.mappings_max);
+  MapsParser parser(maps);
+  process.first_image = ImageId();
+  while (const auto entry = parser.Next()) AddMapping(process, mappings, *entry, {});
+  counters_.maps_lines_damaged += parser.damaged_line_count();
+  const auto old = process.mappings.all();
+  const auto now = mappings.all();
+  if (std::equal(old.begin(), old.end(), now.begin(), now.end())) return;
+  process.mappings = std::move(mappings);
+  changed_.insert(process.pid);
+}
+
+bool ProcessTable::AddMapping(Process& process, MappingList& mappings, const MapsEntry& entry,
+                              std::string_view gnu_build_id) {
+  const ResolvedMapping resolved = images_.Resolve(process.owner, entry, gnu_build_id);
+  if (process.first_image == ImageId() && entry.kind == MappingKind::kFile) {
+    process.first_image = resolved.image;
+  }
+  const auto outcome = mappings.Add({entry.start, entry.end, resolved.bias, resolved.image});
+  if (outcome == MappingList::Outcome::kFull) ++counters_.mappings_beyond_limit;
+  return outcome != MappingList::Outcome::kUnchanged;
+}
+
+ProcessTable::Read ProcessTable::ReadWithBackOff(uint32_t pid) {
+  const uint64_t now_mono_ns = proc_.NowMonoNs();
+  const auto last = retries_.find(pid);
+  if (last != retries_.end() && now_mono_ns < last->second.next_mono_ns) {
+    ++counters_.proc_reads_deferred;
+    return Read::kUnreadable;
+  }
+  const Read read = ReadFromProc(pid, KernelThreads::kKeep);
+  if (read == Read::kDone) {
+    retries_.erase(pid);
+    return read;
+  }
+  if (retries_.size() >= kRetriesMax) retries_.clear();
+  Retry& retry = retries_[pid];
+  const uint32_t doublings = std::min(retry.try_count++, 20u);
+  retry.next_mono_ns = now_mono_ns + std::min(kRetryFirstNs << doublings, kRetryMaxNs);
+  return read;
+}
+
+bool ProcessTable::EnsureKnown(uint32_t pid) {
+  return Get(pid) != nullptr || (ReadWithBackOff(pid) == Read::kDone && Get(pid) != nullptr);
+}
+
+bool ProcessTable::Rescan(uint32_t pid) {
+  const Read read = ReadFromProc(pid, KernelThreads::kKeep);
+  if (read == Read::kGone) {
+    Process* process = Get(pid);
+    if (process != nullptr && !process->exited) MarkExited(*process, proc_.NowMonoNs());
+  }
+  return read == Read::kDone;
+}
+
+// --- What the kernel's events say --------------------------------------------------------------
+
+void ProcessTable::Apply(const ProcessEvent& event) {
+  std::visit([&](const auto& what) { Apply(what, event.time_mono_ns); }, event.what);
+  if (departed_.size() > options_.exited_max) DropDeparted(departed_.front().drop_mono_ns);
+}
+
+void ProcessTable::Apply(const MmapEvent& event, uint64_t time_mono_ns) {
+  Process* process = Get(event.pid);
+  if (process == nullptr) {
+    ReadWithBackOff(event.pid);
+    return;
+  }
+  if (time_mono_ns < process->known_mono_ns) return;
+  const auto entry = EntryOf(event);
+  if (entry && AddMapping(*process, process->mappings, *entry, event.gnu_build_id)) {
+    changed_.insert(event.pid);
+  }
+}
+
+void ProcessTable::Apply(const CommEvent& event, uint64_t time_mono_ns) {
+  Process* process = Get(event.pid);
+  if (process == nullptr) {
+    if (event.is_exec) ReadWithBackOff(event.pid);
+    return;
+  }
+  const bool is_new = time_mono_ns >= process->known_mono_ns;
+  if (event.is_exec) {
+    if (time_mono_ns < process->generation_mono_ns) return;
+    // The kernel has counted this exec already if it was asked since.
+    const bool counted = time_mono_ns <= process->exec_id_mono_ns;
+    const uint32_t exec_id =
+        process->exec_id == 0 || counted ? process->exec_id : process->exec_id + 1;
+    if (is_new) {
+      process->mappings.Clear();
+      process->first_image = ImageId();
+      process->owner.generated_code = ImageId();
+      process->comm = event.comm;
+      process->thread_count = 1;
+      process->leader_exited = false;
+      process->exited = false;
+    }
+    StartGeneration(*process, time_mono_ns, exec_id);
+  } else if (is_new && event.tid == event.pid) {
+    process->comm = event.comm;
+    if (process->task != TaskId()) tasks_[process->task.value() - 1].comm = event.comm;
+  }
+}
+
+void ProcessTable::Apply(const ForkEvent& event, uint64_t time_mono_ns) {
+  Process* child = Get(event.pid);
+  const bool is_known = child != nullptr && time_mono_ns < child->known_mono_ns;
+  if (is_known) return;
+  if (event.pid == event.parent_pid) {
+    if (child != nullptr) ++child->thread_count;
+    return;
+  }
+  if (child != nullptr) Retire(*child);
+  const Process* parent = Find(event.parent_pid);
+  if (parent == nullptr) return;  // read from /proc when a sample names it
+  child = NewProcess(event.pid);
+  if (child == nullptr) return;
+  child->comm = parent->comm;
+  child->mappings = parent->mappings;
+  child->first_image = parent->first_image;
+  // Code that the parent has generated before is named by the parent's symbols in both.
+  child->owner.generated_code = parent->owner.generated_code;
+  child->exec_id = parent->exec_id;
+  child->exec_id_mono_ns = parent->exec_id_mono_ns;
+  if (parent->labels != nullptr && parent->labels->known) child->labels = parent->labels;
+  child->labels_mono_ns = time_mono_ns;
+  child->generation_mono_ns = time_mono_ns;
+  child->known_mono_ns = time_mono_ns;
+  child->is_kernel_thread = parent->is_kernel_thread;
+}
+
+void ProcessTable::Apply(const ExitEvent& event, uint64_t time_mono_ns) {
+  Process* process = Get(event.pid);
+  if (process == nullptr || process->exited || time_mono_ns < process->known_mono_ns) return;
+  if (process->thread_count > 0) --process->thread_count;
+  if (event.tid == event.pid) {
+    process->leader_exited = true;
+    // Other threads may run on. If their exits were lost, nothing will tell.
+    if (process->thread_count > 0) leaderless_[event.pid] = time_mono_ns + options_.exit_grace_ns;
+  }
+  if (process->leader_exited && process->thread_count == 0) MarkExited(*process, time_mono_ns);
+}
+
+void ProcessTable::Apply(const LostEvents& event, uint64_t /*time_mono_ns*/) {
+  counters_.events_lost += event.count;
+  resync_wanted_ = true;
+}
+
+void ProcessTable::StartGeneration(Process& process, uint64_t time_mono_ns, uint32_t exec_id) {
+  ++process.exec_generation;
+  process.exec_id = exec_id;
+  process.exec_id_mono_ns = std::max(process.exec_id_mono_ns, time_mono_ns);
+  process.generation_mono_ns = time_mono_ns;
+  changed_.insert(process.pid);
+  // Labels that were read later are those of the new program already.
+  if (process.labels_mono_ns > time_mono_ns) return;
+  process.labels = nullptr;
+  process.previous_task = process.task;
+  process.task = TaskId();
+}
+
+// --- Time and departure --------------------------------------------------------------------------
+
+void ProcessTable::MarkExited(Process& process, uint64_t time_mono_ns) {
+  process.exited = true;
+  changed_.insert(process.pid);
+  departed_.push_back({process.pid, process.serial, time_mono_ns + options_.exit_grace_ns});
+}
+
+void ProcessTable::Retire(Process& process) {
+  if (!process.exited) MarkExited(process, proc_.NowMonoNs());
+  const uint32_t pid = process.pid;
+  const uint64_t serial = process.serial;
+  retired_.insert_or_assign(serial, std::move(process));
+  processes_.erase(pid);
+}
+
+void ProcessTable::DropDeparted(uint64_t now_mono_ns) {
+  while (!departed_.empty() && departed_.front().drop_mono_ns <= now_mono_ns) {
+    const Departed gone = departed_.front();
+    departed_.pop_front();
+    retired_.erase(gone.serial);
+    const auto found = processes_.find(gone.pid);
+    if (found != processes_.end() && found->second.serial == gone.serial && found->second.exited) {
+      processes_.erase(found);
+    }
+  }
+}
+
+void ProcessTable::CheckLeaderless(uint64_t now_mono_ns) {
+  for (auto entry = leaderless_.begin(); entry != leaderless_.end();) {
+    if (now_mono_ns < entry->second) {
+      ++entry;
+      continue;
+    }
+    Process* process = Get(entry->first);
+    if (process != nullptr && process->leader_exited && !process->exited) {
+      const auto text = proc_.Read(entry->first, ProcFile::kStat);
+      const auto stat = text.ok() ? ParseStat(*text) : base::Result<ProcStat>(text.error());
+      if (stat.ok() && stat->thread_count > 1) {
+        process->thread_count = stat->thread_count - 1;  // without the leader
+        entry->second = now_mono_ns + options_.exit_grace_ns;
+        ++entry;
+        continue;
+      }
+      MarkExited(*process, now_mono_ns);
+    }
+    entry = leaderless_.erase(entry);
+  }
+}
+
+void ProcessTable::Advance(uint64_t now_mono_ns) {
+  DropDeparted(now_mono_ns);
+  if (!leaderless_.empty()) CheckLeaderless(now_mono_ns);
+  if (!resync_wanted_ || now_mono_ns < resync_next_mono_ns_) return;
+  // Losses in a row mean that we are too slow already: read less often.
+  const bool in_a_row =
+      resync_interval_ns_ != 0 && now_mono_ns < resync_next_mono_ns_ + resync_interval_ns_;
+  resync_interval_ns_ = in_a_row ? std::min(resync_interval_ns_ * 2, kResyncMaxNs) : kResyncMinNs;
+  resync_next_mono_ns_ = now_mono_ns + resync_interval_ns_;
+  resync_wanted_ = false;
+  Scan();
+}
+
+// --- Identity ------------------------------------------------------------------------------------
+
+bool ProcessTable::SameStart(const Process& process, uint64_t start_boot_ns, bool is_exact) const {
+  if (process.start_boot_ns == 0 || start_boot_ns == 0) return true;
+  if (process.start_is_exact && is_exact) return process.start_boot_ns == start_boot_ns;
+  return process.start_boot_ns / proc_.TickNs() == start_boot_ns / proc_.TickNs();
+}
+
+void ProcessTable::NoteStart(Process& process, uint64_t start_boot_ns, bool is_exact) {
+  if (start_boot_ns == 0 || process.start_is_exact) return;
+  if (process.start_boot_ns == start_boot_ns && !is_exact) return;
+  process.start_boot_ns = start_boot_ns;
+  process.start_is_exact = is_exact;
+  changed_.insert(process.pid);
+  if (process.task != TaskId()) tasks_[process.task.value() - 1].start_boot_ns = start_boot_ns;
+}
+
+void ProcessTable::NoteExec(Process& process, uint32_t exec_id, uint64_t observed_mono_ns) {
+  // What was seen before the newest exec that we know of says nothing about it.
+  if (exec_id == 0 || observed_mono_ns < process.generation_mono_ns) return;
+  const uint32_t before = process.exec_id;
+  if (exec_id == before) {
+    process.exec_id_mono_ns = std::max(process.exec_id_mono_ns, observed_mono_ns);
+    return;
+  }
+  if (observed_mono_ns < process.exec_id_mono_ns) return;
+  if (before != 0 && static_cast<int32_t>(exec_id - before) > 0) {
+    ++counters_.execs_missed;
+    StartGeneration(process, observed_mono_ns, exec_id);
+    process.mappings.Clear();
+    ReadFromProc(process.pid, KernelThreads::kKeep);
+    return;
+  }
+  process.exec_id = exec_id;
+  process.exec_id_mono_ns = observed_mono_ns;
+  changed_.insert(process.pid);
+}
+
+Process* ProcessTable::FindRetired(uint32_t pid, uint64_t start_boot_ns) {
+  for (auto& [serial, process] : retired_) {
+    if (process.pid == pid && SameStart(process, start_boot_ns, true)) return &process;
+  }
+  return nullptr;
+}
+
+Process* ProcessTable::IncarnationOf(const SampledThread& thread) {
+  Process* process = Get(thread.pid);
+  if (process == nullptr) return nullptr;
+  if (!SameStart(*process, thread.start_boot_ns, true)) {
+    if (thread.start_boot_ns < process->start_boot_ns) {
+      return FindRetired(thread.pid, thread.start_boot_ns);
+    }
+    ++counters_.pids_reused_unseen;
+    Retire(*process);
+    ReadWithBackOff(thread.pid);
+    process = Get(thread.pid);
+    if (process == nullptr || !SameStart(*process, thread.start_boot_ns, true)) return nullptr;
+  }
+  NoteStart(*process, thread.start_boot_ns, true);
+  NoteExec(*process, thread.exec_id, thread.time_mono_ns);
+  return Get(thread.pid);
+}
+
+void ProcessTable::NoteExecId(uint32_t pid, uint32_t exec_id, uint64_t start_boot_ns,
+                              uint64_t observed_mono_ns) {
+  IncarnationOf({pid, start_boot_ns, exec_id, observed_mono_ns, {}});
+}
+
+// --- Names ---------------------------------------------------------------------------------------
+
+bool ProcessTable::EnsureLabels(uint32_t pid) {
+  Process* process = Get(pid);
+  if (process == nullptr) return false;
+  if (process->labels == nullptr) ReadLabels(*process);
+  return process->labels->known;
+}
+
+void ProcessTable::ReadLabels(Process& process) {
+  const uint64_t now_mono_ns = proc_.NowMonoNs();
+  std::string first_path;
+  if (process.first_image != ImageId()) first_path = images_.image(process.first_image).path;
+  Labels labels;
+  labels.executable = CleanLabel(first_path);
+  if (!process.exited) {
+    const auto exe = proc_.ReadExe(process.pid);
+    const auto cgroup = proc_.Read(process.pid, ProcFile::kCgroup);
+    const auto environ = proc_.Read(process.pid, ProcFile::kEnviron);
+    // All of it is about the process we mean if that is still there afterwards.
+    const auto text = proc_.Read(process.pid, ProcFile::kStat);
+    const auto stat = text.ok() ? ParseStat(*text) : base::Result<ProcStat>(text.error());
+    if (stat.ok() && !(IsZombie(*stat) && stat->thread_count <= 1) &&
+        SameStart(process, stat->start_boot_ticks * proc_.TickNs(), false)) {
+      NoteStart(process, stat->start_boot_ticks * proc_.TickNs(), false);
+      labels = MakeLabels({exe.ok() ? *exe : first_path, process.comm,
+                           cgroup.ok() ? *cgroup : std::string(),
+                           environ.ok() ? *environ : std::string()});
+    }
+  }
+  if (!labels.known) ++counters_.labels_unknown;
+  process.labels = Intern(std::move(labels));
+  process.labels_mono_ns = now_mono_ns;
+}
+
+std::shared_ptr<const Labels> ProcessTable::Intern(Labels labels) {
+  if (labels_.size() >= labels_prune_at_) {
+    for (auto entry = labels_.begin(); entry != labels_.end();) {
+      entry = entry->use_count() == 1 ? labels_.erase(entry) : std::next(entry);
+    }
+    labels_prune_at_ = std::max<size_t>(1024, labels_.size() * 2);
+  }
+  return *labels_.insert(std::make_shared<const Labels>(std::move(labels))).first;
+}
+
+TaskId ProcessTable::NewTask(TaskInfo task) {
+  if (tasks_.size() + 1 >= options_.tasks_max) {
+    ++counters_.tasks_beyond_limit;
+    if (tasks_beyond_limit_ != TaskId()) return tasks_beyond_limit_;
+    task = TaskInfo{0, 0, "[other]", Intern(Labels{})};
+    tasks_beyond_limit_ = TaskId(static_cast<uint32_t>(tasks_.size() + 1));
+  }
+  tasks_.push_back(std::move(task));
+  return TaskId(static_cast<uint32_t>(tasks_.size()));
+}
+
+const TaskInfo& ProcessTable::task(TaskId id) const {
+  CHECK(id.value() >= 1 && id.value() <= tasks_.size());
+  return tasks_[id.value() - 1];
+}
+
+void ProcessTable::ResetTasks() {
+  tasks_.clear();
+  strangers_.clear();
+  tasks_beyond_limit_ = TaskId();
+  for (auto* processes : {&processes_}) {
+    for (auto& [pid, process] : *processes) process.task = process.previous_task = TaskId();
+  }
+  for (auto& [serial, process] : retired_) process.task = process.previous_task = TaskId();
+}
+
+TaskId ProcessTable::TaskOfProcess(Process& process) {
+  if (process.task != TaskId()) return process.task;
+  if (process.labels == nullptr) ReadLabels(process);
+  process.task = NewTask({process.pid, process.start_boot_ns, process.comm, process.labels});
+  return process.task;
+}
+
+TaskId ProcessTable::TaskOfStranger(const SampledThread& thread) {
+  const auto [known, is_new] = strangers_.try_emplace({thread.pid, thread.start_boot_ns}, TaskId());
+  if (is_new) {
+    ++counters_.labels_unknown;
+    known->second = NewTask(
+        {thread.pid, thread.start_boot_ns, std::string(thread.thread_comm), Intern(Labels{})});
+  }
+  return known->second;
+}
+
+TaskId ProcessTable::TaskOf(const SampledThread& thread) {
+  EnsureKnown(thread.pid);
+  Process* process = IncarnationOf(thread);
+  if (process == nullptr) return TaskOfStranger(thread);
+  if (thread.time_mono_ns < process->generation_mono_ns && process->previous_task != TaskId()) {
+    return process->previous_task;
+  }
+  return TaskOfProcess(*process);
+}
+
+std::optional<MappingPlace> ProcessTable::FindMapping(ImageId image) const {
+  for (const auto& [pid, process] : processes_) {
+    if (process.exited) continue;
+    for (const Mapping& mapping : process.mappings.all()) {
+      if (mapping.image == image) return MappingPlace{pid, mapping.start, mapping.end};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace vesta::agent::process

@@ -1,0 +1,225 @@
+// Which processes live, what they map, and what they are called.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "src/agent/process/image_store.h"
+#include "src/agent/process/labels.h"
+#include "src/agent/process/mapping_list.h"
+#include "src/agent/process/proc_view.h"
+#include "src/agent/process/process_event.h"
+#include "src/base/strong_id.h"
+
+namespace vesta::agent::process {
+
+// Number of a TaskInfo; 0 is none.
+using TaskId = base::StrongId<struct TaskIdTag>;
+
+// What names the process of a sample; outlives the process. The thread's name is in the sample.
+struct TaskInfo {
+  uint32_t pid = 0;
+  uint64_t start_boot_ns = 0;  // 0 = unknown
+  std::string comm;
+  std::shared_ptr<const Labels> labels;  // never null
+};
+
+// One incarnation of a pid: from fork or exec to the next exec or the exit.
+struct Process {
+  explicit Process(uint32_t process_pid, size_t mappings_max) : mappings(mappings_max) {
+    pid = process_pid;
+    owner.pid = process_pid;
+  }
+
+  uint32_t pid = 0;
+  uint64_t start_boot_ns = 0;    // CLOCK_BOOTTIME; 0 = unknown
+  bool start_is_exact = false;   // else cut to a clock tick, as in /proc/PID/stat
+  uint32_t exec_id = 0;          // the kernel's count of execs; 0 = unknown
+  uint32_t exec_generation = 0;  // our own count, from what we have seen
+  std::string comm;
+  bool is_kernel_thread = false;
+  bool exited = false;  // kept a while for samples that are still on their way
+  MappingList mappings;
+  std::shared_ptr<const Labels> labels;  // null until EnsureLabels
+
+  // For the table.
+  ImageOwner owner;
+  profile::ImageId first_image;     // the executable, where it cannot be asked for any more
+  uint64_t known_mono_ns = 0;       // events before this time are part of what we know
+  uint64_t exec_id_mono_ns = 0;     // when exec_id was right
+  uint64_t generation_mono_ns = 0;  // when this generation began, as far as we know
+  uint64_t labels_mono_ns = 0;      // when the labels were read
+  TaskId previous_task;             // of the generation before, for its last samples
+  uint32_t thread_count = 1;
+  bool leader_exited = false;
+  uint64_t serial = 0;
+  TaskId task;
+};
+
+// The thread that a sample names.
+struct SampledThread {
+  uint32_t pid = 0;
+  uint64_t start_boot_ns = 0;  // of the process; 0 = unknown
+  uint32_t exec_id = 0;        // 0 = unknown
+  uint64_t time_mono_ns = 0;
+  std::string_view thread_comm;
+};
+
+struct ProcessCounters {
+  uint64_t proc_reads = 0;           // processes read from /proc
+  uint64_t proc_reads_failed = 0;    // gone in the meantime, or not ours to read
+  uint64_t proc_reads_deferred = 0;  // not tried, since the last try was too recent
+  uint64_t maps_lines_damaged = 0;
+  uint64_t mappings_beyond_limit = 0;
+  uint64_t processes_beyond_limit = 0;
+  uint64_t tasks_beyond_limit = 0;
+  uint64_t labels_unknown = 0;  // processes that were sampled and gone before they could be asked
+  uint64_t execs_missed = 0;    // learned from a sample, not from an event
+  uint64_t pids_reused_unseen = 0;
+  uint64_t events_lost = 0;
+};
+
+// Shape:  at most one living incarnation per pid. The kernel tells of no munmap, so a mapping stays
+//         until something is mapped over it or the process is read again.
+// Owner:  one thread, the same as that of the ImageStore and the ProcView.
+// Cost:   about 400 bytes plus 32 per mapping and process; see process_table_bench for Scan.
+// Errors: none reach the caller; what could not be learned is counted.
+class ProcessTable {
+ public:
+  struct Options {
+    size_t mappings_max = 4096;  // per process
+    size_t processes_max = 32'768;
+    size_t exited_max = 4096;  // kept after their exit
+    size_t tasks_max = 65'536;
+    uint64_t exit_grace_ns = 2'000'000'000;
+  };
+
+  ProcessTable(const ProcView& proc, ImageStore& images, Options options);
+  ~ProcessTable();
+  ProcessTable(const ProcessTable&) = delete;
+  ProcessTable& operator=(const ProcessTable&) = delete;
+
+  // Reads all processes from /proc, kernel threads left out. At the start, after the event source
+  // was opened, so that nothing falls between the two; events that the pass has already seen are
+  // ignored.
+  void Scan();
+
+  void Apply(const ProcessEvent& event);
+
+  // Time passes: drops what exited long enough ago, and reads everything again after lost events
+  // (at most once a second, less often while losses go on).
+  void Advance(uint64_t now_mono_ns);
+
+  // Whether the process is known now. An unknown one is read from /proc, at once the first time,
+  // then at growing intervals.
+  bool EnsureKnown(uint32_t pid);
+
+  // Replaces the mappings by what /proc says; false when the process is gone.
+  bool Rescan(uint32_t pid);
+
+  // What the kernel says of a process at `observed_mono_ns`. Corrects a start time that was cut,
+  // and reads the process again when an exec or the reuse of its pid was missed.
+  void NoteExecId(uint32_t pid, uint32_t exec_id, uint64_t start_boot_ns,
+                  uint64_t observed_mono_ns);
+
+  // Reads the labels on first need; false when they stay unknown.
+  bool EnsureLabels(uint32_t pid);
+
+  // Who a sample belongs to. Does all of EnsureKnown, NoteExecId and EnsureLabels.
+  // Cost: one look-up for a process seen before.
+  TaskId TaskOf(const SampledThread& thread);
+  const TaskInfo& task(TaskId id) const;
+  // Forgets all tasks, when a recording or a batch has taken their names.
+  void ResetTasks();
+
+  // Pids whose mappings or identity changed, that are new, or that exited, since the last call.
+  std::vector<uint32_t> TakeChanged();
+
+  // The newest incarnation; null when unknown. Valid until the next call that is not const.
+  const Process* Find(uint32_t pid) const;
+
+  size_t process_count() const { return processes_.size(); }
+  const ProcessCounters& counters() const { return counters_; }
+
+ private:
+  struct Retry {
+    uint64_t next_mono_ns = 0;
+    uint32_t try_count = 0;
+  };
+  struct Departed {
+    uint32_t pid;
+    uint64_t serial;
+    uint64_t drop_mono_ns;
+  };
+  struct LabelsOrder {
+    bool operator()(const std::shared_ptr<const Labels>& a,
+                    const std::shared_ptr<const Labels>& b) const {
+      return *a < *b;
+    }
+  };
+  enum class Read { kDone, kGone, kUnreadable };
+
+  Process* Get(uint32_t pid);
+  Process* NewProcess(uint32_t pid);
+  enum class KernelThreads { kSkip, kKeep };
+  Read ReadFromProc(uint32_t pid, KernelThreads kernel_threads);
+  Read ReadWithBackOff(uint32_t pid);
+  void ReadMappings(Process& process, const std::string& maps);
+  bool AddMapping(Process& process, MappingList& mappings, const MapsEntry& entry,
+                  std::string_view gnu_build_id);
+  void Apply(const MmapEvent& event, uint64_t time_mono_ns);
+  void Apply(const CommEvent& event, uint64_t time_mono_ns);
+  void Apply(const ForkEvent& event, uint64_t time_mono_ns);
+  void Apply(const ExitEvent& event, uint64_t time_mono_ns);
+  void Apply(const LostEvents& event, uint64_t time_mono_ns);
+  void StartGeneration(Process& process, uint64_t time_mono_ns, uint32_t exec_id);
+  void MarkExited(Process& process, uint64_t time_mono_ns);
+  void CheckLeaderless(uint64_t now_mono_ns);
+  void DropDeparted(uint64_t now_mono_ns);
+  void Retire(Process& process);
+  bool SameStart(const Process& process, uint64_t start_boot_ns, bool is_exact) const;
+  void NoteStart(Process& process, uint64_t start_boot_ns, bool is_exact);
+  void NoteExec(Process& process, uint32_t exec_id, uint64_t observed_mono_ns);
+  Process* IncarnationOf(const SampledThread& thread);
+  Process* FindRetired(uint32_t pid, uint64_t start_boot_ns);
+  void ReadLabels(Process& process);
+  std::shared_ptr<const Labels> Intern(Labels labels);
+  TaskId NewTask(TaskInfo task);
+  TaskId TaskOfProcess(Process& process);
+  TaskId TaskOfStranger(const SampledThread& thread);
+  std::optional<MappingPlace> FindMapping(profile::ImageId image) const;
+
+  const ProcView& proc_;
+  ImageStore& images_;
+  Options options_;
+  ProcessCounters counters_;
+
+  std::unordered_map<uint32_t, Process> processes_;    // newest incarnations
+  std::unordered_map<uint64_t, Process> retired_;      // earlier ones, by serial
+  std::deque<Departed> departed_;                      // in the order of their drop time
+  std::unordered_map<uint32_t, uint64_t> leaderless_;  // pid -> when to look
+  std::unordered_map<uint32_t, Retry> retries_;
+  std::unordered_set<uint32_t> changed_;
+  uint64_t serial_next_ = 1;
+
+  bool resync_wanted_ = false;
+  uint64_t resync_next_mono_ns_ = 0;
+  uint64_t resync_interval_ns_ = 0;
+
+  std::set<std::shared_ptr<const Labels>, LabelsOrder> labels_;
+  size_t labels_prune_at_ = 1024;
+  std::deque<TaskInfo> tasks_;                                 // by id - 1
+  std::map<std::pair<uint32_t, uint64_t>, TaskId> strangers_;  // pid and start
+  TaskId tasks_beyond_limit_;
+};
+
+}  // namespace vesta::agent::process
