@@ -8,13 +8,13 @@
 
 #include "src/cli/commands.h"
 #include "src/cli/option_table.h"
+#include "src/wire/profile_file.h"
 
 namespace vesta::cli {
 namespace {
 
 using base::ErrorCode;
 
-constexpr std::string_view kOutputSuffixes[] = {".pb.gz", ".pb", ".folded"};
 constexpr std::string_view kJsonAlias = "json";  // --json is short for --format json
 
 std::optional<std::string> Lookup(const Inputs& inputs, std::string_view name) {
@@ -105,11 +105,6 @@ class Collector {
       if (near.empty()) continue;
       Problem(name + " in the environment is not known; did you mean VESTA_" + near + "?");
     }
-  }
-
-  bool FromCommandLine(std::string_view flag) const {
-    const auto found = origins_.find(flag);
-    return found != origins_.end() && found->second.origin == "command line";
   }
 
   Settings& settings() { return settings_; }
@@ -296,16 +291,8 @@ void CheckSettings(const CommandSpec& command, const Inputs& inputs, Collector& 
     collector.Problem("--all and --pid exclude each other: leave one of them away");
   }
   for (const std::string& output : settings.outputs) {
-    const bool known = std::any_of(
-        std::begin(kOutputSuffixes), std::end(kOutputSuffixes), [&](std::string_view suffix) {
-          return output.size() > suffix.size() &&
-                 output.compare(output.size() - suffix.size(), suffix.size(), suffix) == 0;
-        });
-    if (!known) {
-      collector.Problem("--output " + output +
-                        ": the name does not say the format: end it in .pb.gz or .pb for pprof, or "
-                        "in .folded for flame graph tools");
-    }
+    const auto format = wire::FormatOfName(output);
+    if (!format.ok()) collector.Problem("--output: " + format.error().message());
   }
   if ((settings.ring_bytes & (settings.ring_bytes - 1)) != 0) {
     collector.Problem("ring-size must be a power of two, such as 64k, 1M or 8M");
@@ -326,18 +313,20 @@ void CheckSettings(const CommandSpec& command, const Inputs& inputs, Collector& 
   }
 }
 
+// Options of the live table mean nothing for a file, and the other way round.
 void CheckTop(const Arguments& arguments, const TopOptions& options, Collector& collector) {
-  if (options.file.empty()) {
-    if (collector.FromCommandLine("format") && options.format == Format::kJson) {
-      collector.Problem(
-          "the live table has no JSON form: name a FILE to read, or use `vesta record`");
-    }
-    return;
-  }
+  constexpr std::string_view kOfFile[] = {"type"};
+  constexpr std::string_view kOfBoth[] = {"rows", "sort", "format", "color", "state-dir"};
+  const auto is_in = [](auto& flags, std::string_view flag) {
+    return std::find(std::begin(flags), std::end(flags), flag) != std::end(flags);
+  };
   for (const auto& given : arguments.given) {
-    if ((given.option->commands & kRecord) != 0 && given.option->flag != "rows" &&
-        given.option->flag != "sort" && given.option->flag != "color" &&
-        given.option->flag != "state-dir") {
+    if (is_in(kOfBoth, given.option->flag)) continue;
+    if (is_in(kOfFile, given.option->flag)) {
+      if (options.file.empty()) {
+        collector.Problem(given.written + " is for a FILE: vesta top FILE " + given.written);
+      }
+    } else if (!options.file.empty()) {
       collector.Problem(given.written + " is for the live table: " + options.file +
                         " is recorded already");
     }

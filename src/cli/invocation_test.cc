@@ -124,8 +124,8 @@ TEST(InvocationTest, EveryProblemIsListedAtOnce) {
       "VESTA_FREQENCY in the environment is not known; did you mean VESTA_FREQUENCY?\n"
       "-F 5000 is out of range: give 1 to 1000\n"
       "--all and --pid exclude each other: leave one of them away\n"
-      "--output a.svg: the name does not say the format: end it in .pb.gz or .pb for pprof, or in "
-      ".folded for flame graph tools\n"
+      "--output: the name a.svg does not tell the format; let it end in .pb.gz, .pprof or .prof "
+      "(pprof), .pb (pprof without gzip) or .folded (folded stacks)\n"
       "ring-size must be a power of two, such as 64k, 1M or 8M\n"
       "'10s' is no option; a command to record comes after --: vesta record -- 10s\n");
 }
@@ -142,14 +142,15 @@ TEST(InvocationTest, RefusalsSayTheRemedy) {
       {"record --pid 0", "give 1 to 4194304"},
       {"record --", "no command behind --"},
       {"record -o", "-o needs a value"},
-      {"record -o .folded", "does not say the format"},
+      {"record -o folded", "does not tell the format"},
       {"record -z", "-z is not an option of `vesta record`"},
       {"record --json", "--json is an option of `vesta top` and `vesta doctor`"},
       {"record --table-budget 200M", "table-budget is larger than memory-limit"},
       {"top -o a.folded", "-o is an option of `vesta record`, not of `vesta top`"},
       {"top a b", "'b' is one too many"},
       {"top a --frequency 10", "--frequency 10 is for the live table"},
-      {"top --json", "no JSON form"},
+      {"top a --interval 2s", "--interval 2s is for the live table"},
+      {"top --type cpu", "--type cpu is for a FILE"},
       {"doctor now", "takes no argument"},
       {"help now", "no help on 'now'"},
   };

@@ -9,13 +9,13 @@
 #include "src/cli/commands.h"
 #include "src/cli/invocation.h"
 #include "src/cli/options.h"
+#include "src/cli/output.h"
 
 extern char** environ;
 
 namespace vesta::cli {
 namespace {
 
-constexpr int kOwnFailure = 125;
 constexpr size_t kConfigBytesMax = 1u << 20;
 
 Inputs ReadInputs(int argc, char** argv) {
@@ -48,19 +48,10 @@ int ReportProblems(const Problems& problems) {
   return kOwnFailure;
 }
 
-// Standard output may be a full disk; its error shows only here.
-int Print(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    std::perror("vesta: writing to standard output");
-    return kOwnFailure;
-  }
-  return 0;
-}
-
 int PrintHelp(const HelpRequest& request) {
-  if (request.markdown) return Print(ConfigMarkdown());
-  if (request.command.empty()) return Print(OverviewHelp());
-  return Print(CommandHelp(*FindCommand(request.command), request.expert));
+  if (request.markdown) return PrintOut(ConfigMarkdown());
+  if (request.command.empty()) return PrintOut(OverviewHelp());
+  return PrintOut(CommandHelp(*FindCommand(request.command), request.expert));
 }
 
 struct Runner {
@@ -70,7 +61,7 @@ struct Runner {
   }
   int operator()(const DoctorOptions& options) const { return RunDoctor(options); }
   int operator()(const HelpRequest& request) const { return PrintHelp(request); }
-  int operator()(const VersionRequest&) const { return Print("vesta " VESTA_VERSION "\n"); }
+  int operator()(const VersionRequest&) const { return PrintOut("vesta " VESTA_VERSION "\n"); }
 };
 
 int Main(int argc, char** argv) {

@@ -11,7 +11,6 @@
 #include <ctime>
 
 #include "src/base/byte_source.h"
-#include "src/base/json.h"
 #include "src/base/json_reader.h"
 
 namespace vesta::cli {
@@ -131,8 +130,7 @@ Result<void> WriteFile(const std::string& path, std::string_view text) {
 
 bool BookStage::Balances() const { return received == Sum(excluded) + kept + Sum(dropped); }
 
-std::string BookToJson(const RecordingBook& book) {
-  JsonWriter writer;
+void WriteBook(const RecordingBook& book, JsonWriter& writer) {
   writer.BeginObject();
   writer.Key("time_unix_ms").Uint(book.time_unix_ms);
   writer.Key("duration_ns").Uint(book.duration_ns);
@@ -148,6 +146,11 @@ std::string BookToJson(const RecordingBook& book) {
   WriteReasons("incomplete", book.incomplete, writer);
   WriteReasons("details", book.details, writer);
   writer.EndObject();
+}
+
+std::string BookToJson(const RecordingBook& book) {
+  JsonWriter writer;
+  WriteBook(book, writer);
   return writer.Take();
 }
 

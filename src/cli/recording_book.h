@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/json.h"
 #include "src/base/result.h"
 
 namespace vesta::cli {
@@ -38,6 +39,7 @@ struct RecordingBook {
 //         "excluded": {reason: n}, "kept": n, "dropped": {reason: n}}], "incomplete": {reason: n},
 //         "details": {reason: n}}
 std::string BookToJson(const RecordingBook& book);
+void WriteBook(const RecordingBook& book, base::JsonWriter& writer);  // as part of a document
 
 // Errors: Corrupt; unknown keys are skipped, so that an older vesta reads a newer book.
 base::Result<RecordingBook> BookFromJson(std::string_view json);

@@ -113,7 +113,7 @@ def check_third_party(path, header):
         if folders is None:
             if not is_test(path):
                 return f"<{header}> is for tests only"
-        elif not path.startswith("test/") and not any(path.startswith(f + "/") for f in folders):
+        elif not path.startswith(("test/", "bench/")) and not any(path.startswith(f + "/") for f in folders):
             return f"<{header}> is seen by {', '.join(folders)} only"
     return None
 

@@ -1,0 +1,60 @@
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "src/agent/source/probe.h"
+#include "src/cli/doctor_report.h"
+#include "src/cli/options.h"
+#include "src/cli/output.h"
+
+namespace vesta::cli {
+namespace {
+
+using agent::source::Feature;
+using agent::source::Importance;
+using agent::source::Presence;
+
+// Whether a book can be written: the folder, or the nearest one above it that exists, takes files.
+Feature ProbeStateDir(const std::string& state_dir) {
+  Feature feature;
+  feature.name = "state-dir";
+  feature.importance = Importance::kBetter;
+  feature.meaning = "the book of a recording can be kept in " + state_dir;
+  std::string path = state_dir;
+  while (::access(path.c_str(), F_OK) != 0 && path.find('/') != std::string::npos) {
+    path.resize(path.rfind('/'));
+    if (path.empty()) path = "/";
+  }
+  if (::access(path.c_str(), W_OK | X_OK) == 0) {
+    feature.presence = Presence::kYes;
+  } else {
+    feature.detail = path + ": " + std::strerror(errno);
+    feature.remedy = "give another folder with --state-dir DIR";
+  }
+  return feature;
+}
+
+}  // namespace
+
+int RunDoctor(const DoctorOptions& options) {
+  DoctorReport report;
+  report.machine = agent::source::ProbeMachine();
+  report.machine.features.push_back(ProbeStateDir(options.state_dir));
+  report.state_dir = options.state_dir;
+  report.settings = options.effective;
+  auto book = LoadBook(options.state_dir);
+  if (book.ok()) {
+    report.last_recording = std::move(book).value();
+  } else if (book.error().code() != base::ErrorCode::kNotFound) {
+    report.last_recording_error = book.error().message();
+  }
+  const int printed =
+      PrintOut(options.format == Format::kJson ? DoctorJson(report) + "\n"
+                                               : DoctorText(report, UseColor(options.color)));
+  if (printed != 0) return printed;
+  return report.machine.CanRecord() ? 0 : 1;
+}
+
+}  // namespace vesta::cli

@@ -1,0 +1,25 @@
+// What all commands share when they print.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "src/base/result.h"
+#include "src/cli/options.h"
+
+namespace vesta::cli {
+
+// Exit status of a failure of our own, so that it differs from a recorded command's.
+constexpr int kOwnFailure = 125;
+
+// Writes all of it to standard output. Returns 0, or kOwnFailure after saying why (a full disk, a
+// reader that went away).
+int PrintOut(std::string_view text);
+
+// Says what went wrong on standard error and returns kOwnFailure.
+int ReportFailure(const std::string& command, const base::Error& error);
+
+// Whether standard output gets colours.
+bool UseColor(ColorMode mode);
+
+}  // namespace vesta::cli
