@@ -8,7 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
-#include <string>
+#include <utility>
 
 #include "src/base/byte_reader.h"
 #include "src/object/eh_frame.h"
@@ -44,6 +44,23 @@ struct AddressRange {
   uint64_t start_vaddr = 0;
   uint64_t end_vaddr = 0;
 };
+
+// Sorts by the upper half. A radix sort: large images have a hundred thousand entries, and keys
+// come in the order of the lower half, so that equal starts stay in the order of the file.
+void SortByStart(std::vector<uint64_t>& keys) {
+  if (std::is_sorted(keys.begin(), keys.end())) return;
+  constexpr unsigned kDigitBits = 11;
+  constexpr size_t kDigits = 1 << kDigitBits;
+  std::vector<uint64_t> sorted(keys.size());
+  for (unsigned shift = 32; shift < 64; shift += kDigitBits) {
+    std::array<uint32_t, kDigits> next{};
+    for (const uint64_t key : keys) ++next[key >> shift & (kDigits - 1)];
+    uint32_t before = 0;
+    for (uint32_t& count : next) before += std::exchange(count, before);
+    for (const uint64_t key : keys) sorted[next[key >> shift & (kDigits - 1)]++] = key;
+    keys.swap(sorted);
+  }
+}
 
 class UnwindTableBuilder {
  public:
@@ -213,7 +230,7 @@ void UnwindTableBuilder::IndexEntries() {
   }
   if (reader_->stopped_early()) ++stats_.fde_damaged_count;
   stats_.fde_count = keys_.size();
-  if (!std::is_sorted(keys_.begin(), keys_.end())) std::sort(keys_.begin(), keys_.end());
+  SortByStart(keys_);
   for (const CommonEntry& common : reader_->common_entries()) {
     initial_rules_.push_back(FrameProgram::InitialRules(common, section_));
   }

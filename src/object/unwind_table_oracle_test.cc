@@ -357,8 +357,8 @@ INSTANTIATE_TEST_SUITE_P(
                     FileCase{"/usr/lib/x86_64-linux-gnu/libstdc++.so.6", 1, 0},
                     FileCase{"/usr/lib/x86_64-linux-gnu/libcrypto.so.3", 1, 12},
                     FileCase{"/usr/lib/x86_64-linux-gnu/libm.so.6", 1, 0},
-                    FileCase{"/usr/bin/python3", 1, 0}, FileCase{"/usr/bin/node", 4, 12},
-                    FileCase{"/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1", 4, 0}));
+                    FileCase{"/usr/bin/python3", 1, 0}, FileCase{"/usr/bin/node", 8, 12},
+                    FileCase{"/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1", 16, 0}));
 
 // The vDSO has no file: its bytes are read where the kernel mapped them.
 std::vector<std::byte> ReadOwnVdso() {

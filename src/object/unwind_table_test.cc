@@ -717,6 +717,29 @@ TEST(UnwindTableTest, EveryFlippedByteIsSurvived) {
   }
 }
 
+// musl has no call frame information of its own: its entry point and its signal trampoline are
+// found all the same.
+TEST(UnwindTableTest, MuslHasARootAndASignalTrampoline) {
+  const auto source = base::FileSource::Open("/lib/ld-musl-x86_64.so.1");
+  if (!source.ok()) GTEST_SKIP() << "musl is not on this machine";
+  const auto elf = ElfFile::Parse(**source);
+  ASSERT_TRUE(elf.ok());
+  const auto table = BuildUnwindTable(*elf, **source);
+  ASSERT_TRUE(table.ok()) << table.error().message();
+  EXPECT_EQ(Describe(table->words, elf->entry_vaddr()), "root");
+  size_t signal_bytes = 0;
+  for (const auto& segment : elf->load_segments()) {
+    if (!segment.executable) continue;
+    for (uint64_t offset = 0; offset < segment.file_size_bytes; ++offset) {
+      const auto row = LookupRow(table->words, segment.vaddr + offset);
+      if (row.has_value() && row->kind == ABI_ROW_SPECIAL && row->operand == ABI_SPECIAL_SIGNAL) {
+        ++signal_bytes;
+      }
+    }
+  }
+  EXPECT_EQ(signal_bytes, 10u);  // nop; mov $15,%rax; syscall
+}
+
 TEST(LookupRowTest, WordsThatAreNoTableHaveNoRows) {
   FrameBytes frames;
   frames.AddCommon();
