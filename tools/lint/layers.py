@@ -56,8 +56,7 @@ ADAPTERS = [
     (r"protozero/.*", ["src/wire"]),
     (r"zlib\.h", ["src/wire"]),
     (r"(libiberty/)?demangle\.h|cxxabi\.h", ["src/symbolize"]),
-    (r"xxhash\.h", ["src/profile", "src/object"]),
-    (r"elf\.h", ["src/object"]),
+    (r"xxhash\.h", ["src/object"]),
     (r"elfutils/.*|gelf\.h|libelf\.h|dwarf\.h|libdw.*", None),
     (r"gtest/.*|gmock/.*", None),
 ]
