@@ -39,7 +39,7 @@ MAY_SEE = {
     "src/agent/source": SHAPES + STAGES,
     "src/agent": SHAPES + STAGES + ["src/agent/source"],
     "src/cli": SHAPES + STAGES + ["src/agent/source", "src/agent"],
-    "test/support": SHAPES,
+    "test/support": SHAPES + STAGES,
     "test/programs": [],
     "bench": SHAPES + STAGES + ["src/agent/source", "src/agent"],
 }
