@@ -6,6 +6,7 @@
 #include "src/base/check.h"
 #include "src/object/elf_file.h"
 #include "src/object/go_pclntab.h"
+#include "src/object/go_unwind.h"
 
 namespace {
 
@@ -39,5 +40,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!elf.ok()) return 0;
   auto found = vesta::object::GoPclntab::Find(*elf, source);
   if (found.ok()) Ask(*found);
+  const auto ranges = vesta::object::GoUnwindRanges(*elf, source);
+  if (!ranges.ok()) return 0;
+  uint64_t last_end = 0;
+  for (const vesta::object::RowRange& range : *ranges) {
+    CHECK(range.start_vaddr >= last_end && range.end_vaddr > range.start_vaddr);
+    last_end = range.end_vaddr;
+  }
   return 0;
 }
