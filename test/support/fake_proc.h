@@ -156,7 +156,11 @@ class FakeProc final : public process::ProcView {
     const auto found = processes.find(pid);
     if (found == processes.end()) return nullptr;
     for (const FakeMapping& mapping : found->second.mappings) {
-      if (mapping.start == file.start && mapping.end == file.end) return mapping.file;
+      if (mapping.start != file.start || mapping.end != file.end) continue;
+      if (mapping.file == nullptr || file.inode == 0 ||
+          mapping.file->identity.inode == file.inode) {
+        return mapping.file;
+      }
     }
     const FakeFilePtr by_path = Lookup(found->second.root, file.path);
     if (by_path != nullptr && file.inode != 0 && by_path->identity.inode != file.inode) {

@@ -491,9 +491,7 @@ void ProcessTable::ResetTasks() {
   tasks_.clear();
   strangers_.clear();
   tasks_beyond_limit_ = TaskId();
-  for (auto* processes : {&processes_}) {
-    for (auto& [pid, process] : *processes) process.task = process.previous_task = TaskId();
-  }
+  for (auto& [pid, process] : processes_) process.task = process.previous_task = TaskId();
   for (auto& [serial, process] : retired_) process.task = process.previous_task = TaskId();
 }
 

@@ -1,0 +1,603 @@
+#include "src/agent/process/process_table.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "test/support/fake_proc.h"
+#include "test/support/small_elf.h"
+
+namespace vesta::agent::process {
+namespace {
+
+using profile::ImageId;
+using test::FakeFilePtr;
+using test::FakeProc;
+using test::MakeSmallElf;
+
+constexpr uint64_t kBase = 0x7f0000000000;
+constexpr uint64_t kTickNs = 10'000'000;
+constexpr uint64_t kSecond = 1'000'000'000;
+
+std::string Library(std::string_view build_id) {
+  return MakeSmallElf({{0x1000, 0x1000, 0x800, true}}, build_id);
+}
+
+class ProcessTableTest : public ::testing::Test {
+ protected:
+  // Puts a process with one binary into /proc.
+  test::FakeProcess& Start(uint32_t pid, const std::string& comm, uint64_t start_ticks,
+                           const std::string& path = "/bin/a") {
+    test::FakeProcess& process = proc_.processes[pid];
+    process = {};
+    process.comm = comm;
+    process.start_ticks = start_ticks;
+    process.exe = path;
+    process.mappings.push_back({kBase, kBase + 0x1000, 0x1000, path, FileAt(path)});
+    return process;
+  }
+
+  FakeFilePtr FileAt(const std::string& path) {
+    FakeFilePtr& file = files_[path];
+    if (file == nullptr) file = proc_.NewFile(Library(path));
+    return file;
+  }
+
+  uint64_t Tick() { return proc_.now_mono_ns += 1000; }
+  template <typename Event>
+  void Apply(Event event) {
+    Apply(event, Tick());
+  }
+  template <typename Event>
+  void Apply(Event event, uint64_t time_mono_ns) {
+    ProcessEvent whole;
+    whole.time_mono_ns = time_mono_ns;
+    whole.what = event;
+    table_->Apply(whole);
+  }
+  void ApplyFork(uint32_t parent, uint32_t child) {
+    Apply(ForkEvent{child, parent, child, parent});
+  }
+  void ApplyExec(uint32_t pid, const std::string& comm) { Apply(CommEvent{pid, pid, true, comm}); }
+  void ApplyExit(uint32_t pid) { Apply(ExitEvent{pid, pid}); }
+  // The event of a mapping that /proc shows as well.
+  void ApplyMmap(uint32_t pid, const std::string& path, uint64_t start) {
+    const FakeFilePtr file =
+        path.empty() || path[0] != '/' || path[1] == '/' ? nullptr : FileAt(path);
+    proc_.processes[pid].mappings.push_back({start, start + 0x1000, 0x1000, path, file});
+    MmapEvent event;
+    event.pid = event.tid = pid;
+    event.start = start;
+    event.size_bytes = 0x1000;
+    event.file_offset = 0x1000;
+    event.path = path;
+    if (file != nullptr) {
+      event.device_major = 8;
+      event.device_minor = 1;
+      event.inode = file->identity.inode;
+    }
+    Apply(event);
+  }
+
+  std::vector<std::string> Paths(uint32_t pid) {
+    std::vector<std::string> paths;
+    const Process* process = table_->Find(pid);
+    if (process == nullptr) return {"unknown process"};
+    for (const Mapping& mapping : process->mappings.all()) {
+      paths.push_back(images_.image(mapping.image).path);
+    }
+    return paths;
+  }
+  std::vector<uint32_t> Changed() {
+    auto pids = table_->TakeChanged();
+    std::sort(pids.begin(), pids.end());
+    return pids;
+  }
+  const TaskInfo& TaskOf(uint32_t pid, uint64_t start_boot_ns = 0, uint32_t exec_id = 0,
+                         uint64_t time_mono_ns = 0) {
+    return table_->task(table_->TaskOf(
+        {pid, start_boot_ns, exec_id, time_mono_ns == 0 ? Tick() : time_mono_ns, "thread"}));
+  }
+  void Rebuild(ProcessTable::Options options) {
+    table_.reset();
+    table_ = std::make_unique<ProcessTable>(proc_, images_, options);
+  }
+
+  using Strings = std::vector<std::string>;
+  using Pids = std::vector<uint32_t>;
+
+  FakeProc proc_;
+  std::map<std::string, FakeFilePtr> files_;
+  ImageStore images_{proc_, {}};
+  std::unique_ptr<ProcessTable> table_ =
+      std::make_unique<ProcessTable>(proc_, images_, ProcessTable::Options{});
+};
+
+TEST_F(ProcessTableTest, ScanKnowsProcessesAndSkipsKernelThreads) {
+  Start(10, "a", 100);
+  Start(11, "b", 200, "/bin/b");
+  Start(2, "kthreadd", 1).is_kernel_thread = true;
+  table_->Scan();
+  EXPECT_EQ(table_->process_count(), 2u);
+  EXPECT_EQ(Paths(11), Strings{"/bin/b"});
+  const Process& process = *table_->Find(10);
+  EXPECT_EQ(process.comm, "a");
+  EXPECT_EQ(process.start_boot_ns, 100 * kTickNs);
+  EXPECT_FALSE(process.start_is_exact);
+  EXPECT_EQ(process.exec_id, 0u);
+  ASSERT_EQ(process.mappings.all().size(), 1u);
+  EXPECT_EQ(kBase - process.mappings.all()[0].bias, 0x1000u);
+  EXPECT_EQ(Changed(), (Pids{10, 11}));
+  EXPECT_EQ(Changed(), Pids{});
+}
+
+TEST_F(ProcessTableTest, ForkWithoutExecSharesTheMappingsAndLabels) {
+  Start(10, "a", 100).environ = std::string("OTEL_SERVICE_NAME=shop\0", 23);
+  proc_.processes[10].mappings.push_back({kBase + 0x9000, kBase + 0xa000, 0, "", nullptr});
+  table_->Scan();
+  EXPECT_EQ(TaskOf(10).labels->service_name, "shop");
+  table_->NoteExecId(10, 5, 100 * kTickNs + 1, Tick());
+  Changed();
+  ApplyFork(10, 20);
+  EXPECT_EQ(Paths(20), Paths(10));
+  EXPECT_EQ(table_->Find(20)->exec_id, 5u);
+  EXPECT_EQ(Changed(), Pids{20});
+  // It is gone before anyone could ask it.
+  EXPECT_EQ(TaskOf(20).labels->service_name, "shop");
+  EXPECT_EQ(TaskOf(20).comm, "a");
+  // What the child maps then is its own.
+  ApplyMmap(20, "/lib/child.so", kBase + 0x20000);
+  EXPECT_EQ(Paths(20).size(), 3u);
+  EXPECT_EQ(Paths(10).size(), 2u);
+}
+
+TEST_F(ProcessTableTest, ExecReplacesEverything) {
+  Start(10, "sh", 100, "/bin/sh");
+  table_->Scan();
+  table_->NoteExecId(10, 3, 0, Tick());
+  const TaskInfo before = TaskOf(10);
+  Start(10, "cc1plus", 100, "/usr/lib/cc1plus").mappings.clear();
+  ApplyExec(10, "cc1plus");
+  EXPECT_EQ(Paths(10), Strings{});
+  EXPECT_EQ(table_->Find(10)->exec_id, 4u) << "the kernel counts each exec";
+  EXPECT_EQ(table_->Find(10)->exec_generation, 1u);
+  ApplyMmap(10, "/usr/lib/cc1plus", kBase + 0x50000);
+  EXPECT_EQ(Paths(10), Strings{"/usr/lib/cc1plus"});
+  const TaskInfo after = TaskOf(10);
+  EXPECT_EQ(before.comm, "sh");
+  EXPECT_EQ(before.labels->executable, "/bin/sh");
+  EXPECT_EQ(after.comm, "cc1plus");
+  EXPECT_EQ(after.labels->executable, "/usr/lib/cc1plus");
+}
+
+TEST_F(ProcessTableTest, LateSamplesFromBeforeAnExecKeepTheirTask) {
+  Start(10, "sh", 100, "/bin/sh");
+  table_->Scan();
+  TaskOf(10);
+  const uint64_t before_exec = Tick();
+  ApplyExec(10, "make");
+  EXPECT_EQ(TaskOf(10, 0, 0, before_exec).comm, "sh");
+  EXPECT_EQ(TaskOf(10).comm, "make");
+}
+
+TEST_F(ProcessTableTest, EventsOlderThanTheScanChangeNothing) {
+  Start(10, "a", 100);
+  const uint64_t before_scan = Tick();
+  Tick();
+  table_->Scan();
+  Changed();
+  Apply(ExitEvent{10, 10}, before_scan);
+  Apply(ForkEvent{10, 1, 10, 1}, before_scan);
+  MmapEvent mmap;
+  mmap.pid = 10;
+  mmap.start = kBase;
+  mmap.size_bytes = 0x1000;
+  mmap.path = "//anon";
+  Apply(mmap, before_scan);
+  EXPECT_EQ(Paths(10), Strings{"/bin/a"});
+  EXPECT_FALSE(table_->Find(10)->exited);
+  EXPECT_EQ(Changed(), Pids{});
+}
+
+TEST_F(ProcessTableTest, AnExecThatTheScanHasSeenKeepsItsMappings) {
+  Start(10, "sh", 100, "/bin/sh");
+  table_->Scan();
+  table_->NoteExecId(10, 3, 0, Tick());
+  TaskOf(10);
+  const uint64_t exec_time = Tick();
+  Start(10, "make", 100, "/bin/make");
+  Tick();
+  table_->Rescan(10);
+  Apply(CommEvent{10, 10, true, "make"}, exec_time);
+  EXPECT_EQ(Paths(10), Strings{"/bin/make"});
+  EXPECT_EQ(table_->Find(10)->exec_id, 4u);
+  EXPECT_EQ(TaskOf(10).comm, "make");
+  EXPECT_EQ(TaskOf(10).labels->executable, "/bin/make");
+}
+
+TEST_F(ProcessTableTest, AnExecThatTheKernelHasCountedIsNotCountedTwice) {
+  Start(10, "sh", 100);
+  table_->Scan();
+  const uint64_t exec_time = Tick();
+  table_->NoteExecId(10, 8, 0, Tick());
+  Apply(CommEvent{10, 10, true, "make"}, exec_time);
+  EXPECT_EQ(table_->Find(10)->exec_id, 8u);
+}
+
+TEST_F(ProcessTableTest, AMissedExecIsLearnedFromASample) {
+  Start(10, "sh", 100, "/bin/sh");
+  table_->Scan();
+  table_->NoteExecId(10, 3, 0, Tick());
+  EXPECT_EQ(TaskOf(10, 0, 3).comm, "sh");
+  Start(10, "make", 100, "/bin/make");
+  EXPECT_EQ(TaskOf(10, 0, 4).comm, "make");
+  EXPECT_EQ(Paths(10), Strings{"/bin/make"});
+  EXPECT_EQ(table_->counters().execs_missed, 1u);
+}
+
+TEST_F(ProcessTableTest, ASampleFromBeforeAnExecDoesNotUndoIt) {
+  Start(10, "sh", 100);
+  table_->Scan();
+  table_->NoteExecId(10, 3, 0, Tick());
+  const uint64_t before_exec = Tick();
+  ApplyExec(10, "make");
+  table_->NoteExecId(10, 3, 0, before_exec);
+  EXPECT_EQ(table_->Find(10)->exec_id, 4u);
+  // A prediction that was wrong is corrected by what is seen later.
+  table_->NoteExecId(10, 3, 0, Tick());
+  EXPECT_EQ(table_->Find(10)->exec_id, 3u);
+  EXPECT_EQ(table_->counters().execs_missed, 0u);
+}
+
+TEST_F(ProcessTableTest, StartTimesBecomeExactAndTellTheLead) {
+  Start(10, "a", 100);
+  table_->Scan();
+  Changed();
+  table_->NoteExecId(10, 1, 100 * kTickNs + 12345, Tick());
+  EXPECT_EQ(table_->Find(10)->start_boot_ns, 100 * kTickNs + 12345);
+  EXPECT_TRUE(table_->Find(10)->start_is_exact);
+  EXPECT_EQ(Changed(), Pids{10});
+  table_->Rescan(10);
+  EXPECT_TRUE(table_->Find(10)->start_is_exact);
+  table_->NoteExecId(10, 1, 100 * kTickNs + 12345, Tick());
+  EXPECT_EQ(Changed(), Pids{});
+}
+
+TEST_F(ProcessTableTest, AReusedPidIsAnotherProcess) {
+  Start(10, "old", 100, "/bin/old");
+  table_->Scan();
+  const uint64_t old_start = 100 * kTickNs + 5;
+  EXPECT_EQ(TaskOf(10, old_start).comm, "old");
+  ApplyExit(10);
+  Start(10, "parent", 400);
+  Start(1, "init", 1);
+  table_->Rescan(1);
+  ApplyFork(1, 10);
+  EXPECT_EQ(table_->Find(10)->comm, "init");
+  EXPECT_EQ(TaskOf(10, 400 * kTickNs + 7).comm, "init");
+  EXPECT_EQ(TaskOf(10, old_start).comm, "old") << "samples of the old one that come late";
+  table_->Advance(proc_.now_mono_ns + 3 * kSecond);
+  EXPECT_EQ(table_->Find(10)->comm, "init");
+  EXPECT_EQ(TaskOf(10, old_start).comm, "thread") << "after the grace only its thread is known";
+}
+
+TEST_F(ProcessTableTest, APidReusedUnseenIsLearnedFromASampleOrARescan) {
+  Start(10, "old", 100, "/bin/old");
+  Start(11, "old", 100, "/bin/old");
+  table_->Scan();
+  Start(10, "new", 300, "/bin/new");
+  Start(11, "new", 300, "/bin/new");
+  EXPECT_EQ(TaskOf(10, 300 * kTickNs + 9).comm, "new");
+  EXPECT_EQ(Paths(10), Strings{"/bin/new"});
+  EXPECT_TRUE(table_->Rescan(11));
+  EXPECT_EQ(Paths(11), Strings{"/bin/new"});
+  EXPECT_EQ(table_->counters().pids_reused_unseen, 2u);
+}
+
+TEST_F(ProcessTableTest, ExitKeepsTheProcessForAWhile) {
+  Start(10, "a", 100);
+  table_->Scan();
+  Changed();
+  ApplyExit(10);
+  proc_.processes.erase(10);
+  EXPECT_EQ(Changed(), Pids{10});
+  ASSERT_NE(table_->Find(10), nullptr);
+  EXPECT_TRUE(table_->Find(10)->exited);
+  EXPECT_EQ(Paths(10), Strings{"/bin/a"});
+  table_->Advance(proc_.now_mono_ns + kSecond);
+  EXPECT_NE(table_->Find(10), nullptr);
+  table_->Advance(proc_.now_mono_ns + 3 * kSecond);
+  EXPECT_EQ(table_->Find(10), nullptr);
+}
+
+TEST_F(ProcessTableTest, TasksOutliveTheirProcesses) {
+  Start(10, "a", 100);
+  table_->Scan();
+  const TaskId task = table_->TaskOf({10, 0, 0, Tick(), "a"});
+  ApplyExit(10);
+  table_->Advance(proc_.now_mono_ns + 10 * kSecond);
+  EXPECT_EQ(table_->task(task).comm, "a");
+  EXPECT_EQ(table_->task(task).labels->service_name, "a");
+}
+
+TEST_F(ProcessTableTest, AProcessLivesUntilItsLastThreadExits) {
+  Start(10, "a", 100).thread_count = 2;
+  table_->Scan();
+  Apply(ForkEvent{10, 10, 13, 10});
+  Apply(ExitEvent{10, 10});
+  Apply(ExitEvent{10, 12});
+  EXPECT_FALSE(table_->Find(10)->exited);
+  Apply(ExitEvent{10, 13});
+  EXPECT_TRUE(table_->Find(10)->exited);
+}
+
+TEST_F(ProcessTableTest, WhenExitsOfThreadsWereLostProcTellsTheEnd) {
+  Start(10, "a", 100).thread_count = 5;
+  table_->Scan();
+  ApplyExit(10);
+  proc_.processes[10].state = 'Z';
+  table_->Advance(proc_.now_mono_ns + 3 * kSecond);
+  EXPECT_FALSE(table_->Find(10)->exited) << "four threads still run";
+  proc_.processes.erase(10);
+  table_->Advance(proc_.now_mono_ns + 6 * kSecond);
+  EXPECT_TRUE(table_->Find(10)->exited);
+}
+
+TEST_F(ProcessTableTest, ExecByAnotherThreadRevivesTheProcess) {
+  Start(10, "a", 100);
+  table_->Scan();
+  ApplyExit(10);  // the old leader goes, the new program takes its number
+  ApplyExec(10, "b");
+  ApplyMmap(10, "/bin/b", kBase);
+  EXPECT_FALSE(table_->Find(10)->exited);
+  table_->Advance(proc_.now_mono_ns + 3 * kSecond);
+  EXPECT_EQ(Paths(10), Strings{"/bin/b"});
+}
+
+TEST_F(ProcessTableTest, RenamingTheLeaderRenamesTheProcess) {
+  Start(10, "a", 100);
+  table_->Scan();
+  const TaskId task = table_->TaskOf({10, 0, 0, Tick(), "a"});
+  Apply(CommEvent{10, 11, false, "worker"});
+  EXPECT_EQ(table_->Find(10)->comm, "a");
+  Apply(CommEvent{10, 10, false, "main"});
+  EXPECT_EQ(table_->Find(10)->comm, "main");
+  EXPECT_EQ(table_->task(task).comm, "main");
+}
+
+TEST_F(ProcessTableTest, OverlappingMappingsReplaceWhatTheyCover) {
+  Start(10, "a", 100);
+  proc_.processes[10].mappings[0].end = kBase + 0x4000;
+  table_->Scan();
+  ApplyMmap(10, "//anon", kBase + 0x1000);
+  const auto all = table_->Find(10)->mappings.all();
+  EXPECT_EQ(Paths(10), (Strings{"/bin/a", "[generated code]", "/bin/a"}));
+  EXPECT_EQ(all[0].bias, all[2].bias) << "both rests show the same file";
+  EXPECT_EQ(all[1].bias, 0u);
+}
+
+TEST_F(ProcessTableTest, AMappingThatIsThereAlreadyIsNoChange) {
+  Start(10, "a", 100);
+  table_->Scan();
+  ApplyMmap(10, "//anon", kBase + 0x5000);
+  Changed();
+  for (int i = 0; i < 100; ++i) ApplyMmap(10, "//anon", kBase + 0x5000);  // mprotect of JIT code
+  EXPECT_EQ(Changed(), Pids{});
+}
+
+TEST_F(ProcessTableTest, RescanForgetsWhatWasUnmapped) {
+  Start(10, "a", 100);
+  table_->Scan();
+  ApplyMmap(10, "/lib/plugin.so", kBase + 0x20000);
+  EXPECT_EQ(Paths(10), (Strings{"/bin/a", "/lib/plugin.so"}));
+  proc_.processes[10].mappings.pop_back();
+  Changed();
+  EXPECT_TRUE(table_->Rescan(10));
+  EXPECT_EQ(Paths(10), Strings{"/bin/a"});
+  EXPECT_EQ(Changed(), Pids{10});
+  EXPECT_TRUE(table_->Rescan(10));
+  EXPECT_EQ(Changed(), Pids{});
+}
+
+TEST_F(ProcessTableTest, TenThousandMappingsAreCutAndCounted) {
+  auto& process = Start(10, "a", 100);
+  for (uint64_t i = 1; i < 10'000; ++i) {
+    const std::string path = "/lib/" + std::to_string(i % 10);
+    process.mappings.push_back(
+        {kBase + i * 0x2000, kBase + i * 0x2000 + 0x1000, 0x1000, path, FileAt(path)});
+  }
+  table_->Scan();
+  EXPECT_EQ(table_->Find(10)->mappings.all().size(), 4096u);
+  EXPECT_EQ(table_->counters().mappings_beyond_limit, 10'000u - 4096u);
+  EXPECT_EQ(images_.image_count(), 11u);
+}
+
+TEST_F(ProcessTableTest, AProcessThatVanishesInTheMiddleLeavesTheOthers) {
+  for (const ProcFile stop_at : {ProcFile::kStat, ProcFile::kMaps}) {
+    Rebuild({});
+    Start(10, "a", 100);
+    Start(11, "b", 100);
+    Start(12, "c", 100);
+    proc_.before_read = [&](uint32_t pid, ProcFile file) {
+      if (pid == 11 && file == stop_at) proc_.processes.erase(11);
+    };
+    table_->Scan();
+    EXPECT_NE(table_->Find(10), nullptr);
+    EXPECT_EQ(table_->Find(11), nullptr);
+    EXPECT_NE(table_->Find(12), nullptr);
+    EXPECT_EQ(table_->counters().proc_reads_failed, 1u);
+  }
+}
+
+TEST_F(ProcessTableTest, LabelsOfAProcessThatIsGoneAreUnknownAndCounted) {
+  Start(10, "a", 100).environ = std::string("OTEL_SERVICE_NAME=shop\0", 23);
+  Start(11, "b", 100, "/bin/b");
+  table_->Scan();
+  proc_.before_read = [&](uint32_t pid, ProcFile file) {
+    if (file == ProcFile::kEnviron) proc_.processes.erase(pid);
+  };
+  EXPECT_FALSE(table_->EnsureLabels(10));
+  proc_.processes.erase(11);
+  const TaskInfo& task = TaskOf(11);
+  EXPECT_FALSE(task.labels->known);
+  EXPECT_EQ(task.labels->service_name, "");
+  EXPECT_EQ(task.labels->rule, ServiceRule::kUnknown);
+  EXPECT_EQ(task.labels->executable, "/bin/b") << "the mappings still tell";
+  EXPECT_EQ(table_->counters().labels_unknown, 2u);
+  EXPECT_FALSE(table_->EnsureLabels(99));
+}
+
+TEST_F(ProcessTableTest, LabelsOfAnotherProcessWithTheSamePidAreNotTaken) {
+  Start(10, "old", 100);
+  table_->Scan();
+  Start(10, "new", 200).environ = std::string("OTEL_SERVICE_NAME=wrong\0", 24);
+  EXPECT_FALSE(table_->EnsureLabels(10));
+  EXPECT_EQ(table_->Find(10)->labels->service_name, "");
+}
+
+TEST_F(ProcessTableTest, LabelsAreReadOnceAndShared) {
+  int environ_reads = 0;
+  proc_.before_read = [&](uint32_t, ProcFile file) { environ_reads += file == ProcFile::kEnviron; };
+  for (uint32_t pid = 10; pid < 20; ++pid) Start(pid, "a", 100);
+  table_->Scan();
+  EXPECT_EQ(environ_reads, 0);
+  for (int round = 0; round < 3; ++round) {
+    for (uint32_t pid = 10; pid < 20; ++pid) EXPECT_TRUE(table_->EnsureLabels(pid));
+  }
+  EXPECT_EQ(environ_reads, 10);
+  EXPECT_EQ(table_->Find(10)->labels, table_->Find(19)->labels);
+}
+
+TEST_F(ProcessTableTest, UnknownPidsAreReadAtOnceThenAtGrowingIntervals) {
+  EXPECT_FALSE(table_->EnsureKnown(10));
+  for (int i = 0; i < 1000; ++i) {
+    proc_.now_mono_ns += kSecond / 1000;
+    EXPECT_FALSE(table_->EnsureKnown(10));
+  }
+  EXPECT_GT(table_->counters().proc_reads, 3u);
+  EXPECT_LT(table_->counters().proc_reads, 12u);
+  EXPECT_GT(table_->counters().proc_reads_deferred, 900u);
+  Start(10, "a", 100);
+  proc_.now_mono_ns += 20 * kSecond;
+  EXPECT_TRUE(table_->EnsureKnown(10));
+}
+
+TEST_F(ProcessTableTest, ASampleOfAnUnknownPidIsNamedByItsThread) {
+  const TaskInfo& task = TaskOf(10, 5 * kTickNs);
+  EXPECT_EQ(task.comm, "thread");
+  EXPECT_EQ(task.pid, 10u);
+  EXPECT_FALSE(task.labels->known);
+  EXPECT_EQ(&task, &TaskOf(10, 5 * kTickNs));
+  EXPECT_NE(&task, &TaskOf(10, 6 * kTickNs));
+}
+
+TEST_F(ProcessTableTest, KernelThreadsAreNamedWhenSampled) {
+  auto& thread = Start(2, "kworker/0:1", 1);
+  thread.is_kernel_thread = true;
+  thread.exe.clear();
+  thread.mappings.clear();
+  const TaskInfo& task = TaskOf(2);
+  EXPECT_EQ(task.comm, "kworker/0:1");
+  EXPECT_EQ(task.labels->service_name, "kworker/0:1");
+  EXPECT_EQ(task.labels->rule, ServiceRule::kProgram);
+}
+
+TEST_F(ProcessTableTest, AMappingOfAnUnknownProcessMakesItKnown) {
+  Start(10, "a", 100);
+  ApplyMmap(10, "/lib/x.so", kBase + 0x20000);
+  EXPECT_EQ(Paths(10), (Strings{"/bin/a", "/lib/x.so"}));
+}
+
+TEST_F(ProcessTableTest, AfterLostEventsAllIsReadAgainButNotTooOften) {
+  Start(10, "a", 100);
+  Start(11, "b", 100);
+  table_->Scan();
+  ApplyMmap(10, "/lib/unmapped.so", kBase + 0x20000);
+  proc_.processes[10].mappings.pop_back();
+  proc_.processes.erase(11);
+  Start(12, "c", 300);
+  Apply(LostEvents{7});
+  EXPECT_EQ(table_->counters().events_lost, 7u);
+  table_->Advance(Tick());
+  EXPECT_EQ(Paths(10), Strings{"/bin/a"});
+  EXPECT_TRUE(table_->Find(11)->exited);
+  EXPECT_EQ(Paths(12), Strings{"/bin/a"});
+
+  const uint64_t reads = table_->counters().proc_reads;
+  for (int i = 0; i < 30; ++i) {
+    proc_.now_mono_ns += kSecond / 10;
+    Apply(LostEvents{1});
+    table_->Advance(Tick());
+  }
+  EXPECT_GE(table_->counters().proc_reads - reads, 2u);
+  EXPECT_LE(table_->counters().proc_reads - reads, 6u) << "two or three passes over two processes";
+}
+
+TEST_F(ProcessTableTest, LimitsHoldAndAreCounted) {
+  ProcessTable::Options options;
+  options.processes_max = 5;
+  options.tasks_max = 4;
+  Rebuild(options);
+  for (uint32_t pid = 10; pid < 20; ++pid) Start(pid, std::to_string(pid), 100);
+  table_->Scan();
+  EXPECT_EQ(table_->process_count(), 5u);
+  EXPECT_EQ(table_->counters().processes_beyond_limit, 5u);
+  std::set<std::string> names;
+  for (uint32_t pid = 10; pid < 20; ++pid) names.insert(TaskOf(pid).comm);
+  EXPECT_EQ(names.size(), 4u);
+  EXPECT_EQ(names.count("[other]"), 1u);
+  EXPECT_GT(table_->counters().tasks_beyond_limit, 0u);
+  table_->ResetTasks();
+  EXPECT_EQ(TaskOf(10).comm, "10");
+}
+
+TEST_F(ProcessTableTest, AForkStormKeepsABoundedNumberOfTheDead) {
+  ProcessTable::Options options;
+  options.exited_max = 50;
+  Rebuild(options);
+  Start(1, "init", 1);
+  table_->Scan();
+  for (uint32_t i = 0; i < 10'000; ++i) {
+    const uint32_t pid = 100 + i % 500;
+    ApplyFork(1, pid);
+    if (i % 3 != 0) ApplyExec(pid, "x");
+    ApplyExit(pid);
+    ASSERT_LE(table_->process_count(), 60u);
+  }
+}
+
+TEST_F(ProcessTableTest, DeletedFilesAreReachedThroughTheProcessThatMapsThem) {
+  auto& process = Start(10, "a", 100, "/bin/a");
+  process.mappings[0].path = "/bin/a (deleted)";
+  images_.SetMappingFinder(nullptr);
+  ImageStore small_store(proc_, {1, 100});
+  ProcessTable table(proc_, small_store, {});
+  table.Scan();
+  const ImageId image = table.Find(10)->mappings.all()[0].image;
+  Start(11, "b", 100, "/bin/b");
+  table.Rescan(11);  // takes the only place among the open files
+  EXPECT_TRUE(small_store.Open(image).ok());
+  EXPECT_EQ(small_store.counters().files_reopened, 1u);
+}
+
+TEST_F(ProcessTableTest, OddMmapEventsAreIgnored) {
+  Start(10, "a", 100);
+  table_->Scan();
+  MmapEvent empty;
+  empty.pid = 10;
+  empty.start = kBase + 0x10000;
+  empty.path = "//anon";
+  Apply(empty);
+  MmapEvent wraps = empty;
+  wraps.start = ~uint64_t{0} - 100;
+  wraps.size_bytes = 4096;
+  Apply(wraps);
+  MmapEvent vsyscall = empty;
+  vsyscall.size_bytes = 4096;
+  vsyscall.path = "[vsyscall]";
+  Apply(vsyscall);
+  EXPECT_EQ(Paths(10), Strings{"/bin/a"});
+}
+
+}  // namespace
+}  // namespace vesta::agent::process
