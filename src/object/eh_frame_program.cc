@@ -156,7 +156,8 @@ void FrameProgram::ExecuteExtended(uint8_t opcode) {
           Multiply(static_cast<uint64_t>(reader_.ReadSleb128()), common_->data_alignment));
       break;
     case kDefCfaExpression:
-      rules_.frame_address = FrameAddressRule{true, 0, 0, ReadBlock()};
+      rules_.frame_address.is_set = true;
+      rules_.frame_address.expression = ReadBlock();
       rules_changed_ = true;
       if (rules_.frame_address.expression.empty()) Damage();
       break;
@@ -218,18 +219,19 @@ void FrameProgram::DefineFrameAddress(uint64_t register_column, int64_t offset) 
   rules_changed_ = true;
 }
 
-// Changing one half needs the other one: there must be a register and an offset already.
+// Changing one half needs the other one. Hand-written code names a register after an expression and
+// means the offset from before it, as the C++ runtime does.
 void FrameProgram::SetFrameRegister(uint64_t register_column) {
   FrameAddressRule& rule = rules_.frame_address;
-  if (!rule.is_set || !rule.expression.empty()) return Damage();
+  if (!rule.is_set) return Damage();
   rule.register_column = register_column;
+  rule.expression = {};
   rules_changed_ = true;
 }
 
 void FrameProgram::SetFrameOffset(int64_t offset) {
-  FrameAddressRule& rule = rules_.frame_address;
-  if (!rule.is_set || !rule.expression.empty()) return Damage();
-  rule.offset = offset;
+  if (!rules_.frame_address.is_set) return Damage();
+  rules_.frame_address.offset = offset;
   rules_changed_ = true;
 }
 

@@ -35,7 +35,7 @@ struct RegisterRule {
   std::span<const std::byte> expression;
 };
 
-// The canonical frame address: a register plus an offset, or an expression when it is not empty.
+// The canonical frame address: an expression, or when that is empty a register plus an offset.
 struct FrameAddressRule {
   bool is_set = false;
   uint64_t register_column = 0;

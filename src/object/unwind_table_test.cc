@@ -268,6 +268,10 @@ TEST(UnwindTableTest, EveryInstruction) {
       {"farther", {0x86, 0x80, 1}, "rule cfa 0 r7 8 extra 0 fp 1 -1024 ra 0 -8"},
       {"offset out of reach", {0x0e, 0x80, 0x80, 0x80, 0x80, 0x10}, "unsupported"},
       {"return address elsewhere", {0x90, 3}, "rule cfa 0 r7 8 extra 0 fp 0 0 ra 0 -24"},
+      {"register after an expression", {0x0e, 56, 0x0f, 3, 0x77, 8, 0x06, 0x0d, 7}, "sp+56"},
+      {"offset after an expression",
+       {0x0f, 3, 0x77, 8, 0x06, 0x0e, 24},
+       "rule cfa 1 r7 8 extra 0 fp 0 0 ra 0 -8"},
       {"unknown instruction", {0x44, 0x0e, 24, 0x3e}, "none"},
       {"cut operand", {0x44, 0x0e}, "none"},
       {"restore_state without remember_state", {0x0b}, "none"},
@@ -420,6 +424,8 @@ TEST(UnwindTableTest, EveryFormOfCommonEntry) {
       {"personality beyond the size", {1, "zPR", {0x04, 1, 2}, start, false}, "error"},
       {"damaged start", {1, "zR", {0x1b}, {0x3e}, false}, "outside"},
       {"no CFA", {1, "zR", {0x1b}, {0x90, 1}, false}, "unsupported"},
+      {"offset before a CFA", {1, "zR", {0x1b}, {0x0e, 8, 0x90, 1}, false}, "outside"},
+      {"register before a CFA", {1, "zR", {0x1b}, {0x0d, 7, 0x90, 1}, false}, "outside"},
   };
   for (const auto& c : cases) {
     FrameBytes frames;
