@@ -50,6 +50,11 @@ def pytest_runtest_setup(item):
             pytest.skip(f"needs the program {' or '.join(mark.args)}")
 
 
+def weight(samples):
+    """How many times the kernel saw these: equal stacks are one sample with a larger value."""
+    return sum(sample.values[0] for sample in samples)
+
+
 def frames_match(names, pattern):
     return any(re.search(pattern, name) for name in names)
 
@@ -67,28 +72,30 @@ class Recording:
     path: str
 
     def of(self, comm):
-        """Samples of the processes with this name."""
-        return [s for s in self.profile.samples if s.labels.get("comm") == comm]
+        """Samples of the processes with this name (comm)."""
+        return [s for s in self.profile.samples if s.labels.get("process") == comm]
+
+    def stage(self, name):
+        """A page of the book: received, excluded, kept, dropped."""
+        return next(stage for stage in self.book["stages"] if stage["name"] == name)
 
     def share(self, pattern, samples):
         """Part of the samples whose stack holds a function that matches."""
-        total = sum(s.values[0] for s in samples)
-        with_it = sum(s.values[0] for s in samples if frames_match(s.names, pattern))
-        return with_it / total if total else 0.0
+        with_it = weight(s for s in samples if frames_match(s.names, pattern))
+        return with_it / (weight(samples) or 1)
 
     def complete_share(self, samples):
         """Part of the samples whose outermost frame is a known root."""
-        total = sum(s.values[0] for s in samples)
-        whole = sum(s.values[0] for s in samples if s.frames and ROOT_NAME.match(s.names[-1]))
-        return whole / total if total else 0.0
+        whole = weight(s for s in samples if s.frames and ROOT_NAME.match(s.names[-1]))
+        return whole / (weight(samples) or 1)
 
     def assert_functions(self, samples, *patterns):
         """Each pattern names a function that must appear in at least two samples."""
         assert samples, f"no samples at all; {self.stderr}"
         seen = sorted({name for sample in samples for name in sample.names})
         for pattern in patterns:
-            count = sum(frames_match(sample.names, pattern) for sample in samples)
-            assert count >= 2, f"{pattern} is in {count} of {len(samples)} samples; seen: {seen}"
+            count = weight(s for s in samples if frames_match(s.names, pattern))
+            assert count >= 2, f"{pattern} is in {count} of {weight(samples)} samples; seen: {seen}"
 
 
 class Recorder:

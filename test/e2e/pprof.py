@@ -86,10 +86,6 @@ class Frame:
     line: int = 0
     filename: str = ""
 
-    @property
-    def is_kernel(self):
-        return self.mapping is not None and self.mapping.filename.startswith("[k")
-
 
 @dataclass
 class Sample:

@@ -39,5 +39,4 @@ def test_every_run_of_the_kernel_program_is_in_the_book(record):
     for program in programs.values():
         program.close()
     assert recording.code == 0, recording.stderr
-    book = recording.book["kernel"] if "kernel" in recording.book else recording.book
-    assert runs == [book["received"]]
+    assert runs == [recording.stage("kernel")["received"]]

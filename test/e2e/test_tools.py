@@ -54,7 +54,7 @@ def test_table_of_a_go_profile_equals_go_tool_pprof(go_profile):
     done = subprocess.run([VESTA, "top", "--format", "json", "--rows", "100000", go_profile],
                           capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    ours = {row["name"]: (row["self"], row["total"]) for row in json.loads(done.stdout)["rows"]}
+    ours = {row["name"]: (row["self"], row["total"]) for row in json.loads(done.stdout)["functions"]}
     theirs = go_top(go_profile)
     assert "main.slowValidate" in theirs
     assert {name: ours.get(name) for name in theirs} == theirs
@@ -100,7 +100,7 @@ def test_go_tool_pprof_reads_what_we_write(record):
     traces = go_pprof("-traces", recording.path)
     assert "hot_leaf" in traces and "_start" in traces
     assert "hot_leaf" in go_pprof("-raw", recording.path)
-    assert re.search(r"comm: .*deep_split", go_pprof("-tags", recording.path).replace("\n", " "))
+    assert re.search(r"process: .*deep_split", go_pprof("-tags", recording.path).replace("\n", " "))
     assert hot in ours
 
 

@@ -80,7 +80,7 @@ def judge(files):
     own = next(json.loads(line) for line in files["split.txt"].decode().splitlines()
                if line.startswith('{"depth"'))
     profile = pprof.parse(files["split.pb.gz"])
-    stacks = [(s.names, s.values[0]) for s in profile.select(comm="deep_split")]
+    stacks = [(s.names, s.values[0]) for s in profile.select(process="deep_split")]
     seen = accuracy.judge(stacks)
     print(f"  own    { {leaf: round(own[leaf], 3) for leaf in accuracy.LEAVES} }")
     print(f"  vesta  {json.dumps(seen)}")
@@ -96,8 +96,8 @@ def judge(files):
     if not any(re.search(r"_start;.*main;.*hot_step<0>.*hot_leaf", line) for line in folded):
         faults.append("no folded line leads from _start to hot_leaf")
     whole = pprof.parse(files["all.pb.gz"])
-    reads = [s.names for s in whole.select(comm="dd") if "vfs_read" in s.names]
-    print(f"  dd     {len(whole.select(comm='dd'))} samples, {len(reads)} with vfs_read")
+    reads = [s.names for s in whole.select(process="dd") if "vfs_read" in s.names]
+    print(f"  dd     {len(whole.select(process='dd'))} samples, {len(reads)} with vfs_read")
     if not reads:
         faults.append("no kernel frame vfs_read under dd")
     return faults

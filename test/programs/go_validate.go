@@ -1,5 +1,6 @@
 // Go workload: go_validate [CPU_PROFILE] [ROUNDS]. 200,000 keys are checked twenty times by a
-// regular expression (slow) and by a scan for the separator (fast); it profiles itself with runtime/pprof.
+// regular expression (slow) and by a scan for the separator (fast); it profiles itself with
+// runtime/pprof.
 package main
 
 import (

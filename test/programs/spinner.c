@@ -11,6 +11,12 @@
 #define JOIN2(a, b) a##_##b
 #define JOIN(a, b) JOIN2(a, b)
 
+#define TEXT2(a) #a
+#define TEXT(a) TEXT2(a)
+
+/* A build id does not cover symbol names: this makes each copy an image of its own. */
+__attribute__((used)) static const char spinner_tag[] = "spinner " TEXT(SPINNER_TAG);
+
 NOINLINE void JOIN(spin_leaf, SPINNER_TAG)(double end)
 {
 	BURN_UNTIL(end);
