@@ -54,34 +54,45 @@ def write(path, data, mode=0o644):
     return path
 
 
+def with_build_id(data, number):
+    """The same file as an image of its own: the agent tells images apart by their build id."""
+    data = bytearray(data)
+    offset, _ = section(bytes(data), ".note.gnu.build-id")
+    data[offset + 16:offset + 36] = number.to_bytes(20, "little")
+    return data
+
+
 def broken_files(folder):
     """ELF files cut at many lengths, flipped, or made up; each has code that runs in page two."""
     with open(f"{PROGRAMS}/spinner", "rb") as file:
-        good = file.read()
+        original = file.read()
     seed = random.Random(20261129)
     files = []
+
+    def good():
+        return with_build_id(original, 1000 + len(files))
 
     def add(data):
         data = bytearray(data.ljust(8192, b"\0"))
         data[4096:4096 + len(LOOP_CODE)] = LOOP_CODE
         files.append(write(f"{folder}/broken{len(files)}", bytes(data), 0o755))
 
-    for size in (4, 16, 63, 64, 65, 120, 800, 4095, 9000, len(good) - 1):
-        add(good[:size])
+    for size in (4, 16, 63, 64, 65, 120, 800, 4095, 9000, len(original) - 1):
+        add(good()[:size])
     for _ in range(12):  # a good file with the headers hit
-        data = bytearray(good)
+        data = good()
         for _ in range(20):
             data[seed.randrange(16, 1024)] = seed.randrange(256)
         add(data)
     for offset, size, value in ((32, 8, 2**64 - 64), (40, 8, 2**64 - 1), (56, 2, 65535),
                                 (60, 2, 65535), (62, 2, 65535), (54, 2, 1), (58, 2, 0)):
-        data = bytearray(good)
+        data = good()
         data[offset:offset + size] = value.to_bytes(size, "little")
         add(data)
     for name in (".eh_frame", ".eh_frame_hdr", ".dynsym", ".symtab", ".strtab",
                  ".note.gnu.build-id"):
-        data = bytearray(good)
-        offset, size = section(good, name)
+        data = good()
+        offset, size = section(original, name)
         data[offset:offset + size] = b"\xff" * size
         add(data)
     for _ in range(6):
@@ -104,7 +115,7 @@ def test_broken_elf_files_mapped_executable(record, folder):
 
 def test_unwind_tables_full_of_0xff(record, folder):
     with open(f"{PROGRAMS}/spin_05", "rb") as file:
-        data = bytearray(file.read())
+        data = with_build_id(file.read(), 5)
     for name in (".eh_frame", ".eh_frame_hdr"):
         offset, size = section(bytes(data), name)
         data[offset:offset + size] = b"\xff" * size
