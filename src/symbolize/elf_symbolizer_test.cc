@@ -1,0 +1,370 @@
+#include "src/symbolize/elf_symbolizer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <random>
+#include <set>
+#include <sstream>
+
+#include "test/support/go_program.h"
+
+namespace vesta::symbolize {
+namespace {
+
+using base::FileSource;
+using base::MemorySource;
+using object::ElfFile;
+using object::Section;
+using test::CommandOutput;
+
+struct Image {
+  std::unique_ptr<FileSource> source;
+  ElfFile elf;
+
+  std::vector<Symbol> Resolve(std::vector<uint64_t>& addresses) const {
+    std::sort(addresses.begin(), addresses.end());
+    addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+    auto symbols = ResolveElfSymbols(elf, *source, addresses);
+    EXPECT_TRUE(symbols.ok()) << symbols.error().message();
+    EXPECT_EQ(symbols->size(), addresses.size());
+    return std::move(symbols).value();
+  }
+  FunctionLine LineAt(uint64_t vaddr) const {
+    std::vector<uint64_t> addresses{vaddr};
+    const auto symbols = Resolve(addresses);
+    return symbols[0].lines.empty() ? FunctionLine() : symbols[0].lines[0];
+  }
+};
+
+std::optional<Image> OpenImage(const std::string& path) {
+  auto source = FileSource::Open(path);
+  if (!source.ok()) return std::nullopt;
+  auto elf = ElfFile::Parse(**source);
+  if (!elf.ok()) return std::nullopt;
+  return Image{std::move(source).value(), std::move(elf).value()};
+}
+
+// --- a program written for it ---
+
+constexpr char kAssembly[] = R"(
+        .text
+        .globl  sized
+        .type   sized, @function
+sized:  nop
+        nop
+inner_label:
+        nop
+        nop
+        .size   sized, .-sized
+        .globl  unsized_function
+unsized_function:
+        .fill   8, 1, 0x90
+local_label:
+        .fill   8, 1, 0x90
+        .type   __aliased, @function
+        .globl  __aliased
+        .type   aliased, @function
+        .weak   aliased
+        .type   aliased_local, @function
+__aliased:
+aliased:
+aliased_local:
+        .fill   8, 1, 0x90
+        .size   __aliased, 8
+        .size   aliased, 8
+        .size   aliased_local, 8
+        .fill   8, 1, 0x90
+        .globl  outer
+        .type   outer, @function
+outer:  .fill   8, 1, 0x90
+        .globl  nested
+        .type   nested, @function
+nested: .fill   4, 1, 0x90
+        .size   nested, 4
+        .fill   4, 1, 0x90
+        .size   outer, 16
+        .type   data_in_text, @object
+        .globl  data_in_text
+data_in_text:
+        .fill   8, 1, 0x90
+        .size   data_in_text, 8
+        .globl  _ZN3foo3barEi
+        .type   _ZN3foo3barEi, @function
+_ZN3foo3barEi:
+        .fill   8, 1, 0x90
+        .size   _ZN3foo3barEi, 8
+        .section .text.last, "ax", @progbits
+        .globl  last_of_section
+last_of_section:
+        .fill   16, 1, 0x90
+        .data
+        .globl  value
+value:  .quad   0
+)";
+
+class AssemblyTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::ofstream(folder_.path() + "/a.s") << kAssembly;
+    const std::string path = folder_.path() + "/a.so";
+    CommandOutput("cc -nostdlib -shared -Wl,-soname,a.so -o " + path + " " + folder_.path() +
+                  "/a.s 2>&1");
+    image_ = OpenImage(path);
+    if (!image_) GTEST_SKIP() << "no C compiler here that takes x86-64 assembly";
+    std::istringstream lines(CommandOutput("nm " + path));
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream words(line);
+      std::string address, type, name;
+      if (words >> address >> type >> name) vaddr_[name] = std::stoull(address, nullptr, 16);
+    }
+  }
+  std::string NameAt(const std::string& symbol, uint64_t distance) const {
+    return image_->LineAt(vaddr_.at(symbol) + distance).system_name;
+  }
+
+  test::TemporaryFolder folder_;
+  std::optional<Image> image_;
+  std::map<std::string, uint64_t> vaddr_;
+};
+
+TEST_F(AssemblyTest, SymbolsFollowTheirOrderOfPreference) {
+  // With a size before without, although the label starts later.
+  EXPECT_EQ(NameAt("sized", 0), "sized");
+  EXPECT_EQ(NameAt("inner_label", 0), "sized");
+  EXPECT_EQ(NameAt("inner_label", 1), "sized");
+  // Without a size: to the next symbol.
+  EXPECT_EQ(NameAt("unsized_function", 7), "unsized_function");
+  EXPECT_EQ(NameAt("local_label", 0), "local_label");
+  EXPECT_EQ(NameAt("local_label", 7), "local_label");
+  // Global or weak before local, fewer underscores first.
+  EXPECT_EQ(NameAt("aliased", 3), "aliased");
+  // Behind its end a symbol with a size names nothing.
+  EXPECT_EQ(NameAt("aliased", 8), "");
+  EXPECT_EQ(NameAt("outer", 0), "outer");
+  EXPECT_EQ(NameAt("nested", 3), "nested");
+  EXPECT_EQ(NameAt("nested", 4), "outer");
+  EXPECT_EQ(NameAt("data_in_text", 2), "");
+  EXPECT_EQ(NameAt("value", 0), "");
+}
+
+TEST_F(AssemblyTest, SymbolWithoutSizeEndsWithItsSection) {
+  const Section* last = nullptr;
+  for (const Section& section : image_->elf.sections()) {
+    if (section.vaddr <= vaddr_.at("last_of_section") &&
+        vaddr_.at("last_of_section") - section.vaddr < section.size_bytes) {
+      last = &section;
+    }
+  }
+  ASSERT_NE(last, nullptr);
+  const uint64_t end = last->vaddr + last->size_bytes;
+  EXPECT_EQ(image_->LineAt(end - 1).system_name, "last_of_section");
+  EXPECT_EQ(image_->LineAt(end).system_name, "");
+}
+
+TEST_F(AssemblyTest, NamesForPeopleAreDemangled) {
+  const FunctionLine line = image_->LineAt(vaddr_.at("_ZN3foo3barEi"));
+  EXPECT_EQ(line.name, "foo::bar(int)");
+  EXPECT_EQ(line.system_name, "_ZN3foo3barEi");
+  EXPECT_EQ(line.file, "");
+}
+
+TEST_F(AssemblyTest, ManyAddressesAtOnceEqualOneByOne) {
+  std::vector<uint64_t> addresses;
+  for (uint64_t vaddr = vaddr_.at("sized") - 4; vaddr < vaddr_.at("sized") + 256; ++vaddr) {
+    addresses.push_back(vaddr);
+  }
+  const auto symbols = image_->Resolve(addresses);
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    EXPECT_EQ(symbols[i].lines.empty() ? "" : symbols[i].lines[0].system_name,
+              image_->LineAt(addresses[i]).system_name);
+  }
+  std::vector<uint64_t> none;
+  EXPECT_TRUE(image_->Resolve(none).empty());
+}
+
+TEST_F(AssemblyTest, SurvivesEveryTruncationAndFlippedByte) {
+  const auto original = image_->source->Read(0, image_->source->size_bytes());
+  ASSERT_TRUE(original.ok());
+  const std::vector<uint64_t> addresses{vaddr_.at("sized"), vaddr_.at("sized") + 30,
+                                        vaddr_.at("last_of_section")};
+  const auto resolve = [&](const std::vector<std::byte>& bytes) {
+    const MemorySource source(bytes);
+    const auto elf = ElfFile::Parse(source);
+    if (!elf.ok()) return;
+    const auto symbols = ResolveElfSymbols(*elf, source, addresses);
+    EXPECT_TRUE(!symbols.ok() || symbols->size() == addresses.size());
+  };
+  for (size_t size = 0; size < original->size(); size += 61) {
+    resolve({original->begin(), original->begin() + static_cast<long>(size)});
+  }
+  std::mt19937 random(3);
+  for (int round = 0; round < 1500; ++round) {
+    std::vector<std::byte> bytes = *original;
+    bytes[random() % bytes.size()] = static_cast<std::byte>(random());
+    resolve(bytes);
+  }
+}
+
+// --- stubs of the procedure linkage table ---
+
+constexpr char kPltProgram[] = R"(
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(int argc, char** argv) {
+  char copy[64];
+  strncpy(copy, argv[0], sizeof(copy) - 1);
+  printf("%d %s %zu\n", atoi(argv[argc - 1]), copy, strlen(argv[argc - 1]));
+  return 0;
+}
+)";
+
+// Stubs as `objdump -d` names them, e.g. "0000000000001030 <printf@plt>:".
+std::map<std::string, uint64_t> StubsOf(const std::string& path) {
+  std::map<std::string, uint64_t> stubs;
+  std::istringstream lines(CommandOutput("objdump -d " + path));
+  for (std::string line; std::getline(lines, line);) {
+    const size_t end = line.find("@plt>:");
+    const size_t start = line.find('<');
+    if (end == std::string::npos || start == std::string::npos) continue;
+    stubs[line.substr(start + 1, end - start - 1)] = std::stoull(line, nullptr, 16);
+  }
+  return stubs;
+}
+
+TEST(PltTest, StubsAreNamedAsObjdumpDoes) {
+  const test::TemporaryFolder folder;
+  std::ofstream(folder.path() + "/p.c") << kPltProgram;
+  for (const char* flags :
+       {"-O1", "-O1 -no-pie", "-O1 -fcf-protection -Wl,-z,ibtplt", "-O1 -Wl,-z,now"}) {
+    SCOPED_TRACE(flags);
+    const std::string path = folder.path() + "/p";
+    CommandOutput("cd " + folder.path() + " && cc " + flags + " -fno-builtin -o p p.c");
+    const auto image = OpenImage(path);
+    if (!image) GTEST_SKIP() << "no C compiler";
+    const auto stubs = StubsOf(path);
+    ASSERT_GE(stubs.size(), 4u);
+    ASSERT_TRUE(stubs.contains("printf"));
+    for (const auto& [name, vaddr] : stubs) {
+      if (name.find("ABS") != std::string::npos) continue;
+      for (const uint64_t distance : {0, 5, 7}) {
+        const FunctionLine line = image->LineAt(vaddr + distance);
+        EXPECT_EQ(line.name, name.substr(0, name.find('@')) + "@plt") << std::hex << vaddr;
+      }
+    }
+  }
+}
+
+TEST(PltTest, FunctionsChosenAtLoadTimeGoByTheirChooser) {
+  const test::TemporaryFolder folder;
+  std::ofstream(folder.path() + "/p.c") << kPltProgram;
+  CommandOutput("cd " + folder.path() + " && cc -static -O1 -fno-builtin -o p p.c 2>&1");
+  const auto image = OpenImage(folder.path() + "/p");
+  if (!image) GTEST_SKIP() << "no static C library";
+  const Section* plt = image->elf.FindSection(".plt");
+  ASSERT_NE(plt, nullptr);
+  std::vector<uint64_t> addresses;
+  for (uint64_t at = 0; at < plt->size_bytes; at += 8) addresses.push_back(plt->vaddr + at);
+  std::set<std::string> names;
+  for (const Symbol& symbol : image->Resolve(addresses)) {
+    if (!symbol.lines.empty()) names.insert(symbol.lines[0].name);
+  }
+  EXPECT_TRUE(names.contains("strlen@plt") || names.contains("strchr@plt"));
+  EXPECT_TRUE(names.contains("strcpy@plt"));
+  EXPECT_GT(names.size(), 8u);
+}
+
+// --- files of this machine, against nm ---
+
+struct NmSymbol {
+  uint64_t start = 0;
+  uint64_t size = 0;
+  std::string name;
+};
+
+std::vector<NmSymbol> NmSymbols(const std::string& path) {
+  std::vector<NmSymbol> symbols;
+  for (const char* option : {"", "-D"}) {
+    std::istringstream lines(
+        CommandOutput("nm -S --no-demangle " + std::string(option) + " " + path + " 2>/dev/null"));
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream words(line);
+      std::string start, size, type, name;
+      if (!(words >> start >> size >> type >> name) || size.size() != 16) continue;
+      if (std::string("tTwWiI").find(type) == std::string::npos) continue;
+      symbols.push_back({std::stoull(start, nullptr, 16), std::stoull(size, nullptr, 16),
+                         name.substr(0, name.find('@'))});
+    }
+  }
+  return symbols;
+}
+
+TEST(RealFilesTest, NamesAreThoseOfNm) {
+  size_t file_count = 0;
+  for (const char* path : {"/proc/self/exe", "/lib/x86_64-linux-gnu/libc.so.6",
+                           "/usr/bin/python3.11", "/usr/bin/node", "/usr/local/bin/node"}) {
+    SCOPED_TRACE(path);
+    const auto image = OpenImage(path);
+    if (!image || image->elf.FindSection(".text") == nullptr) continue;
+    const auto known = NmSymbols(path);
+    if (known.empty()) continue;
+    ++file_count;
+    const Section& text = *image->elf.FindSection(".text");
+    std::mt19937_64 random(5);
+    std::vector<uint64_t> addresses;
+    for (int i = 0; i < 300; ++i) addresses.push_back(text.vaddr + random() % text.size_bytes);
+    const auto symbols = image->Resolve(addresses);
+    // All names of the symbols that cover the address and start last.
+    std::vector<uint64_t> starts(addresses.size(), 0);
+    std::vector<std::set<std::string>> names(addresses.size());
+    for (const NmSymbol& symbol : known) {
+      auto at = std::lower_bound(addresses.begin(), addresses.end(), symbol.start);
+      for (; at != addresses.end() && *at < symbol.start + symbol.size; ++at) {
+        const auto i = static_cast<size_t>(at - addresses.begin());
+        if (symbol.start < starts[i]) continue;
+        if (symbol.start > starts[i]) names[i].clear();
+        starts[i] = symbol.start;
+        names[i].insert(symbol.name);
+      }
+    }
+    size_t covered_count = 0;
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      if (names[i].empty()) continue;
+      ++covered_count;
+      ASSERT_FALSE(symbols[i].lines.empty()) << std::hex << addresses[i] << *names[i].begin();
+      EXPECT_TRUE(names[i].contains(symbols[i].lines[0].system_name))
+          << std::hex << addresses[i] << " " << symbols[i].lines[0].system_name << ", nm "
+          << *names[i].begin();
+    }
+    EXPECT_GT(covered_count, 20u);
+  }
+  EXPECT_GE(file_count, 2u);
+}
+
+TEST(RealFilesTest, GoFunctionsHaveFilesAndLinesAlsoWhenStripped) {
+  const auto toolchains = test::GoToolchains();
+  if (toolchains.empty()) GTEST_SKIP() << "no Go toolchain on this machine";
+  const test::TemporaryFolder folder;
+  for (const std::string& go : toolchains) {
+    const auto plain = test::BuildGoProgram(go, folder, "plain", "");
+    const auto image = OpenImage(test::BuildGoProgram(go, folder, "stripped", "-ldflags='-s -w'"));
+    ASSERT_TRUE(image);
+    const std::string nm = CommandOutput("nm " + plain);
+    for (const auto& [function, line_number] :
+         {std::pair{"main.leaf", 17u}, std::pair{"main.(*tenant).slowValidate", 12u}}) {
+      const size_t place = nm.find(" T " + std::string(function) + "\n");
+      ASSERT_NE(place, std::string::npos);
+      const FunctionLine line = image->LineAt(std::stoull(nm.substr(place - 16, 16), nullptr, 16));
+      EXPECT_EQ(line.name, function);
+      EXPECT_EQ(line.system_name, function);
+      EXPECT_TRUE(line.file.ends_with("/main.go")) << line.file;
+      EXPECT_EQ(line.line, line_number);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vesta::symbolize
