@@ -139,7 +139,10 @@ CgroupFacts FactsOfPath(std::string_view path) {
   }
   for (size_t i = parts.size(); i-- > 0 && facts.pod_uid.empty();) facts.pod_uid = PodUid(parts[i]);
   for (size_t i = parts.size(); i-- > after_container && facts.unit.empty();) {
-    if (EndsWith(parts[i], ".service") || EndsWith(parts[i], ".scope")) facts.unit = parts[i];
+    if (std::string_view name = parts[i];
+        (TakeSuffix(name, ".service") || TakeSuffix(name, ".scope")) && !name.empty()) {
+      facts.unit = parts[i];
+    }
   }
   return facts;
 }

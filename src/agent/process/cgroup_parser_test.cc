@@ -106,6 +106,7 @@ TEST(CgroupParserTest, KnowsTheLayoutsOfRuntimesAndOfSystemd) {
       {"old LXC", "4:memory:/lxc/web\n", {"web", "", ""}},
       {"63 digits are no container", "0::/docker/" + kId.substr(1) + "\n", {}},
       {"upper case is no container", "0::/docker/A" + kId.substr(1) + "\n", {}},
+      {"a unit needs a name", "0::/a.service/.service/.scope\n", {"", "", "a.service"}},
       {"a word that ends in pod", "0::/tripod" + kPod + "/x.service\n", {"", "", "x.service"}},
       {"damaged lines", "0:/x.service\nxx\n::\n:::::\n0::/y.service", {"", "", "y.service"}},
   };
