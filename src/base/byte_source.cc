@@ -11,9 +11,9 @@ namespace vesta::base {
 namespace {
 
 Error OutOfRange(uint64_t offset, uint64_t size, uint64_t source_size) {
-  return Error(ErrorCode::kCorrupt, "bytes " + std::to_string(offset) + "+" +
-                                        std::to_string(size) + " lie outside of " +
-                                        std::to_string(source_size) + " bytes");
+  return Error(ErrorCode::kCorrupt, "bytes " + std::to_string(offset) + "+" + std::to_string(size) +
+                                        " lie outside of " + std::to_string(source_size) +
+                                        " bytes");
 }
 
 bool InRange(uint64_t offset, uint64_t size, uint64_t source_size) {
@@ -45,7 +45,7 @@ Result<std::unique_ptr<FileSource>> FileSource::Open(const std::string& path) {
 }
 
 Result<std::unique_ptr<FileSource>> FileSource::Adopt(int fd, const std::string& name) {
-  struct stat status {};
+  struct stat status{};
   if (::fstat(fd, &status) != 0) {
     const int errno_value = errno;
     ::close(fd);

@@ -14,10 +14,9 @@ namespace vesta::base {
 
 }  // namespace vesta::base
 
-#define CHECK(expression)                                              \
-  (static_cast<bool>(expression)                                       \
-       ? static_cast<void>(0)                                          \
-       : ::vesta::base::CheckFailed(__FILE__, __LINE__, #expression))
+#define CHECK(expression)                               \
+  (static_cast<bool>(expression) ? static_cast<void>(0) \
+                                 : ::vesta::base::CheckFailed(__FILE__, __LINE__, #expression))
 
 #ifdef NDEBUG
 #define DCHECK(expression) static_cast<void>(0)

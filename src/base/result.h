@@ -17,10 +17,10 @@ enum class ErrorCode {
   kInvalidInput,  // the caller's or the user's input is wrong
   kNotFound,
   kPermission,
-  kExhausted,     // a limit of ours was reached
-  kCorrupt,       // foreign or stored bytes do not follow their format
-  kUnavailable,   // may work later
-  kUnsupported,   // this kernel, machine or format lacks it
+  kExhausted,    // a limit of ours was reached
+  kCorrupt,      // foreign or stored bytes do not follow their format
+  kUnavailable,  // may work later
+  kUnsupported,  // this kernel, machine or format lacks it
   kInternal,
 };
 
@@ -70,7 +70,8 @@ Error ErrnoError(const std::string& what, int errno_value, const char* file = __
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit on purpose
+  Result(T value)
+      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit on purpose
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
 
   bool ok() const { return state_.index() == 0; }
@@ -144,10 +145,10 @@ class [[nodiscard]] Result<void> {
 #define VESTA_CONCAT_INNER(a, b) a##b
 #define VESTA_CONCAT(a, b) VESTA_CONCAT_INNER(a, b)
 
-#define RETURN_IF_ERROR(expression)                                      \
-  do {                                                                   \
+#define RETURN_IF_ERROR(expression)                                           \
+  do {                                                                        \
     if (auto result_of_expression = (expression); !result_of_expression.ok()) \
-      return std::move(result_of_expression).error();                    \
+      return std::move(result_of_expression).error();                         \
   } while (false)
 
 #define ASSIGN_OR_RETURN(target, expression) \

@@ -131,12 +131,6 @@ class FakeProc final : public process::ProcView {
                                                const process::MappedFile& file) const override {
     return OpenFile(FindMapped(pid, file));
   }
-  base::Result<process::OpenedFile> OpenPath(uint32_t pid, const std::string& path) const override {
-    if (pid == 0) return OpenFile(Lookup(root, path));
-    const auto found = processes.find(pid);
-    if (found == processes.end()) return Gone();
-    return OpenFile(Lookup(found->second.root, path));
-  }
 
   base::Result<std::string> ReadVdso() const override {
     if (vdso.empty()) return base::Error(base::ErrorCode::kUnsupported, "none");
@@ -146,13 +140,16 @@ class FakeProc final : public process::ProcView {
  private:
   static base::Error Gone() { return base::Error(base::ErrorCode::kNotFound, "gone"); }
 
-  static FakeFilePtr Lookup(const std::map<std::string, FakeFilePtr>& files,
-                            const std::string& path) {
-    const auto found = files.find(path);
-    return found == files.end() ? nullptr : found->second;
+  static FakeFilePtr FindByPath(const std::map<std::string, FakeFilePtr>& files,
+                                const process::MappedFile& file) {
+    const auto found = files.find(file.path);
+    if (found == files.end()) return nullptr;
+    const bool same = file.inode == 0 || found->second->identity.inode == file.inode;
+    return same ? found->second : nullptr;
   }
 
   FakeFilePtr FindMapped(uint32_t pid, const process::MappedFile& file) const {
+    if (pid == 0) return FindByPath(root, file);
     const auto found = processes.find(pid);
     if (found == processes.end()) return nullptr;
     for (const FakeMapping& mapping : found->second.mappings) {
@@ -162,11 +159,7 @@ class FakeProc final : public process::ProcView {
         return mapping.file;
       }
     }
-    const FakeFilePtr by_path = Lookup(found->second.root, file.path);
-    if (by_path != nullptr && file.inode != 0 && by_path->identity.inode != file.inode) {
-      return nullptr;
-    }
-    return by_path;
+    return FindByPath(found->second.root, file);
   }
 
   base::Result<process::OpenedFile> OpenFile(const FakeFilePtr& file) const {

@@ -1,6 +1,6 @@
-// main() for fuzz targets that are built without libFuzzer: runs each file named on the command line
-// (folders: each file inside) through the target once, so that the corpus is a regression test in
-// every build.
+// main() for fuzz targets that are built without libFuzzer: runs each file named on the command
+// line (folders: each file inside) through the target once, so that the corpus is a regression test
+// in every build.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
