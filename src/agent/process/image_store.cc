@@ -165,13 +165,15 @@ ResolvedMapping ImageStore::GeneratedCode(ImageOwner& owner) {
   return {owner.generated_code, 0};
 }
 
-ResolvedMapping ImageStore::Unreadable(const MapsEntry& entry, const std::string& why) {
-  const auto [known, is_new] = unreadable_.try_emplace(entry.path + '\0' + why);
+ResolvedMapping ImageStore::Unreadable(const MapsEntry& entry, const Error& error) {
+  // By code, not by message: that may name a process, and processes come and go.
+  const auto [known, is_new] =
+      unreadable_.try_emplace(entry.path + '\0' + ErrorCodeName(error.code()));
   if (is_new) {
     Image image;
     image.kind = ImageKind::kUnreadable;
     image.path = entry.path;
-    image.unreadable_why = why;
+    image.unreadable_why = error.message();
     known->second = AddImage(std::move(image), {});
   }
   return {known->second, entry.start - entry.file_offset};
@@ -192,7 +194,8 @@ ResolvedMapping ImageStore::ResolveVdso(ImageOwner& owner, const MapsEntry& entr
   }
   if (vdso_ == ImageId()) return GeneratedCode(owner);
   if (entry.start < kFirst64BitAddress || entry.end - entry.start != vdso_source_->size_bytes()) {
-    return Unreadable(entry, "it is not the vDSO of 64-bit programs");
+    return Unreadable(entry,
+                      Error(ErrorCode::kUnsupported, "it is not the vDSO of 64-bit programs"));
   }
   const auto address = AddressAt(RecordOf(vdso_).segments, 0);
   return {vdso_, entry.start - address.value_or(0)};
@@ -207,15 +210,23 @@ ResolvedMapping ImageStore::ResolveFile(ImageOwner& owner, const MapsEntry& entr
       if (address) return {known->second, entry.start - *address};
     }
   }
-  const auto known = Identify(owner.pid, entry, gnu_build_id);
-  if (!known.ok()) return Unreadable(entry, known.error().message());
+  auto known = Identify(owner.pid, entry, gnu_build_id);
+  if (!known.ok() && known.error().code() == ErrorCode::kNotFound &&
+      (entry.inode != 0 || !gnu_build_id.empty())) {
+    // The process is gone; most processes see the files that we see.
+    if (auto own = Identify(0, entry, gnu_build_id); own.ok()) known = std::move(own);
+  }
+  if (!known.ok()) return Unreadable(entry, known.error());
   if (*known == Known()) return GeneratedCode(owner);
   const Record& record = RecordOf(*known);
   if (record.image.kind == ImageKind::kUnreadable) {
     return {*known, entry.start - entry.file_offset};
   }
   const auto address = AddressAt(record.segments, entry.file_offset);
-  if (!address) return Unreadable(entry, "it is mapped where the file has no segment");
+  if (!address) {
+    return Unreadable(
+        entry, Error(ErrorCode::kInvalidInput, "it is mapped where the file has no segment"));
+  }
   return {*known, entry.start - *address};
 }
 
@@ -235,7 +246,7 @@ Result<ImageStore::Known> ImageStore::Identify(uint32_t pid, const MapsEntry& en
     } else if (!IsAboutContent(parsed.error())) {
       return std::move(parsed).error();
     } else if (!BelongsToOneProcess(entry)) {
-      known = Unreadable(entry, parsed.error().message()).image;
+      known = Unreadable(entry, parsed.error()).image;
     }
     if (by_file_.size() >= kKnownFilesMax) by_file_.clear();
     by_file_.emplace(file.ok() ? file->identity : identity, known);
@@ -301,7 +312,7 @@ Result<OpenedFile> ImageStore::Reach(const Record& record) const {
       if (file.ok() && IsImage(record, *file->source)) return file;
     }
   }
-  auto file = proc_.OpenPath(0, image.path);
+  auto file = proc_.OpenMapped(0, {0, 0, 0, 0, image.path});
   if (file.ok() && IsImage(record, *file->source)) return file;
   return Error(ErrorCode::kNotFound,
                image.path +

@@ -131,7 +131,7 @@ class ImageStore {
   ResolvedMapping ResolveFile(ImageOwner& owner, const MapsEntry& entry,
                               std::string_view gnu_build_id);
   ResolvedMapping GeneratedCode(ImageOwner& owner);
-  ResolvedMapping Unreadable(const MapsEntry& entry, const std::string& why);
+  ResolvedMapping Unreadable(const MapsEntry& entry, const base::Error& error);
   base::Result<Known> Identify(uint32_t pid, const MapsEntry& entry, std::string_view gnu_build_id);
   base::Result<Known> Parse(const MapsEntry& entry, const OpenedFile& file);
   bool IsImage(const Record& record, const base::ByteSource& source) const;
@@ -147,7 +147,7 @@ class ImageStore {
   std::deque<Record> records_;  // by id - 1; a deque keeps references valid
   std::unordered_map<std::string, profile::ImageId> by_content_;   // identity and segments
   std::unordered_map<std::string, profile::ImageId> by_build_id_;  // build id and path
-  std::unordered_map<std::string, profile::ImageId> unreadable_;   // path and cause
+  std::unordered_map<std::string, profile::ImageId> unreadable_;   // path and error code
   std::unordered_map<FileIdentity, Known, IdentityHash> by_file_;
   std::list<OpenImage> open_;  // most recently used first
 

@@ -242,6 +242,28 @@ TEST_F(ImageStoreTest, AFileThatCouldNotBeOpenedOnceIsTriedAgain) {
   EXPECT_EQ(ImageOf(Resolve(1, entry)).kind, ImageKind::kElf);
 }
 
+TEST_F(ImageStoreTest, FilesOfAProcessThatIsGoneAreFoundWhereTheAgentSeesThem) {
+  const auto file = proc_.NewFile(Library("one"));
+  proc_.root["/lib/a.so"] = file;
+  auto by_inode = MapFile(1, "/lib/a.so", file);
+  auto by_build_id = by_inode;
+  by_build_id.inode = by_build_id.device = 0;
+  auto other_file = by_inode;
+  ++other_file.inode;
+  proc_.processes.clear();
+  EXPECT_EQ(ImageOf(Resolve(1, by_inode)).kind, ImageKind::kElf);
+  EXPECT_EQ(ImageOf(Resolve(2, by_build_id, "6f6e65")).kind, ImageKind::kElf);
+  EXPECT_EQ(ImageOf(Resolve(3, by_build_id, "6f6c64")).kind, ImageKind::kUnreadable);
+  EXPECT_EQ(ImageOf(Resolve(4, other_file)).kind, ImageKind::kUnreadable);
+}
+
+TEST_F(ImageStoreTest, ManyProcessesThatAreGoneShareOneUnreadableImage) {
+  for (uint32_t pid = 1; pid <= 100; ++pid) {
+    Resolve(pid, MapFile(pid, "/gone", nullptr));
+  }
+  EXPECT_EQ(store_->image_count(), 1u);
+}
+
 TEST_F(ImageStoreTest, GeneratedCodeIsOneImagePerProcess) {
   const auto first = Resolve(1, MapFile(1, "", nullptr));
   const auto again = Resolve(1, MapFile(1, "[anon:jit]", nullptr, kBase + 0x10000));

@@ -188,6 +188,10 @@ std::string LinuxProc::MapFilesPath(uint32_t pid, const MappedFile& file) const 
   return PidPath(pid, name);
 }
 
+std::string LinuxProc::RootPath(uint32_t pid) const {
+  return pid == 0 ? "/" : PidPath(pid, "root");
+}
+
 uint64_t LinuxProc::NowMonoNs() const {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
@@ -229,7 +233,7 @@ Result<FileIdentity> LinuxProc::StatMapped(uint32_t pid, const MappedFile& file)
       SameMapping(file, status, [&](struct statfs* out) { return ::statfs(link.c_str(), out); })) {
     return IdentityOf(status);
   }
-  ASSIGN_OR_RETURN(const Found found, FindMappedByPath(PidPath(pid, "root"), file));
+  ASSIGN_OR_RETURN(const Found found, FindMappedByPath(RootPath(pid), file));
   return IdentityOf(found.status);
 }
 
@@ -241,13 +245,8 @@ Result<OpenedFile> LinuxProc::OpenMapped(uint32_t pid, const MappedFile& file) c
       SameMapping(file, status, [&](struct statfs* out) { return ::fstatfs(mapped.fd(), out); })) {
     return Reopen({std::move(mapped), status}, file.path);
   }
-  ASSIGN_OR_RETURN(const Found found, FindMappedByPath(PidPath(pid, "root"), file));
+  ASSIGN_OR_RETURN(const Found found, FindMappedByPath(RootPath(pid), file));
   return Reopen(found, file.path);
-}
-
-Result<OpenedFile> LinuxProc::OpenPath(uint32_t pid, const std::string& path) const {
-  ASSIGN_OR_RETURN(const Found found, FindIn(pid == 0 ? "/" : PidPath(pid, "root"), path));
-  return Reopen(found, path);
 }
 
 Result<std::string> LinuxProc::ReadVdso() const {

@@ -29,12 +29,12 @@ class LinuxProc final : public ProcView {
   base::Result<std::string> ReadExe(uint32_t pid) const override;
   base::Result<FileIdentity> StatMapped(uint32_t pid, const MappedFile& file) const override;
   base::Result<OpenedFile> OpenMapped(uint32_t pid, const MappedFile& file) const override;
-  base::Result<OpenedFile> OpenPath(uint32_t pid, const std::string& path) const override;
   base::Result<std::string> ReadVdso() const override;
 
  private:
   std::string PidPath(uint32_t pid, const char* name) const;
   std::string MapFilesPath(uint32_t pid, const MappedFile& file) const;
+  std::string RootPath(uint32_t pid) const;
 
   std::string root_;
   uint64_t tick_ns_;

@@ -67,6 +67,9 @@ void WriteFile(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
+// No mapping is at these addresses, so only the path can help.
+MappedFile ByPath(const std::string& path) { return {0x1000, 0x2000, 0, 0, path}; }
+
 std::string Text(const OpenedFile& file) {
   const auto bytes = file.source->Read(0, file.source->size_bytes());
   return bytes.ok() ? std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size())
@@ -126,8 +129,9 @@ TEST(LinuxProcTest, ByPathItTakesOnlyTheMappedFile) {
   WriteFile(path, "text");
   struct stat status{};
   ASSERT_EQ(::stat(path.c_str(), &status), 0);
-  // No mapping is at these addresses, so only the path can help.
-  MappedFile file{0x1000, 0x2000, status.st_dev, status.st_ino, path};
+  MappedFile file = ByPath(path);
+  file.device = status.st_dev;
+  file.inode = status.st_ino;
   const auto right = proc.OpenMapped(OwnPid(), file);
   ASSERT_TRUE(right.ok()) << right.error().message();
   EXPECT_EQ(Text(*right), "text");
@@ -136,13 +140,24 @@ TEST(LinuxProcTest, ByPathItTakesOnlyTheMappedFile) {
   EXPECT_EQ(proc.StatMapped(OwnPid(), file).error().code(), base::ErrorCode::kNotFound);
 }
 
+TEST(LinuxProcTest, PidZeroIsTheAgentsOwnView) {
+  const LinuxProc proc;
+  const TemporaryFolder folder;
+  WriteFile(folder.Path("library"), "text");
+  const auto file = proc.OpenMapped(0, ByPath(folder.Path("library")));
+  ASSERT_TRUE(file.ok()) << file.error().message();
+  EXPECT_EQ(Text(*file), "text");
+  EXPECT_EQ(*proc.StatMapped(0, ByPath(folder.Path("library"))), file->identity);
+}
+
 TEST(LinuxProcTest, NeverOpensAnythingButRegularFiles) {
   const LinuxProc proc;
   const TemporaryFolder folder;
   const std::string fifo = folder.Path("fifo");
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   for (const std::string& path : {fifo, std::string("/dev/zero"), std::string("/tmp")}) {
-    const auto file = proc.OpenPath(OwnPid(), path);  // would hang on the FIFO if it were opened
+    const auto file =
+        proc.OpenMapped(OwnPid(), ByPath(path));  // would hang on the FIFO if it were opened
     ASSERT_FALSE(file.ok()) << path;
     EXPECT_EQ(file.error().code(), base::ErrorCode::kInvalidInput) << path;
   }
@@ -158,7 +173,7 @@ TEST(LinuxProcTest, LinksToProcAreNotFollowedOutOfTheRoot) {
   const TemporaryFolder folder;
   const std::string link = folder.Path("link");
   std::filesystem::create_symlink("/proc/self/exe", link);
-  EXPECT_FALSE(proc.OpenPath(OwnPid(), link).ok());
+  EXPECT_FALSE(proc.OpenMapped(OwnPid(), ByPath(link)).ok());
 }
 
 TEST(LinuxProcTest, GivesTheVdsoAsAnElfFile) {

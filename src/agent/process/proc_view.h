@@ -60,10 +60,10 @@ class ProcView {
   virtual base::Result<std::string> Read(uint32_t pid, ProcFile file) const = 0;
   virtual base::Result<std::string> ReadExe(uint32_t pid) const = 0;  // target of the link
 
+  // Pid 0 stands for the agent's own view: only the path counts, and device and inode if given. For
+  // files of processes that are gone.
   virtual base::Result<FileIdentity> StatMapped(uint32_t pid, const MappedFile& file) const = 0;
   virtual base::Result<OpenedFile> OpenMapped(uint32_t pid, const MappedFile& file) const = 0;
-  // A path as the process sees it; pid 0: as the agent sees it.
-  virtual base::Result<OpenedFile> OpenPath(uint32_t pid, const std::string& path) const = 0;
 
   // The vDSO that this kernel gives to 64-bit programs.
   virtual base::Result<std::string> ReadVdso() const = 0;
