@@ -15,10 +15,11 @@
 
 namespace vesta::profile {
 
-// Folds one word into a running hash; the product's halves are mixed, so every bit counts.
+// Folds one word into a running hash. Seed and word meet only as factors: were they combined first,
+// equal ones, such as the ids of a name that is its own system name, would all hash alike.
 inline uint64_t HashWord(uint64_t seed, uint64_t word) {
-  const auto product = static_cast<unsigned __int128>(seed ^ word ^ 0x9e3779b97f4a7c15u) *
-                       static_cast<unsigned __int128>(0xd6e8feb86659fd93u ^ (seed >> 32));
+  const auto product = static_cast<unsigned __int128>(seed ^ 0x9e3779b97f4a7c15u) *
+                       static_cast<unsigned __int128>(word ^ 0xd6e8feb86659fd93u);
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 

@@ -57,6 +57,22 @@ bool SameLocation(const Location& a, const Location& b) {
          std::ranges::equal(a.lines, b.lines);
 }
 
+// "[kernel...]", "[module]", or a module's file. Other names in brackets are areas of a process.
+bool IsKernelPath(std::string_view path) {
+  for (const std::string_view end : {".ko", ".ko.xz", ".ko.zst", ".ko.gz"}) {
+    if (path.ends_with(end)) return true;
+  }
+  if (path.starts_with("[kernel") || path.starts_with("[guest.kernel")) return true;
+  if (path.size() < 3 || path.front() != '[' || path.back() != ']') return false;
+  for (const std::string_view area : {"[anon]", "[heap]", "[jit]", "[stack]", "[unknown]",
+                                      "[uprobes]", "[vdso]", "[vsyscall]", "[vvar]"}) {
+    if (path == area) return false;
+  }
+  return std::ranges::all_of(path.substr(1, path.size() - 2), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
 }  // namespace
 
 Profile::Profile() {
@@ -296,12 +312,7 @@ bool IsKernelLocation(const Profile& profile, const Location& location) {
   std::string_view path;
   if (location.mapping != kNoMapping) path = profile.String(profile.mapping(location.mapping).path);
   if (path == "[vsyscall]") return false;
-  if (location.address >> 63 != 0) return true;
-  if (path.starts_with("[kernel") || path.starts_with("[guest.kernel")) return true;
-  for (const std::string_view end : {".ko", ".ko.xz", ".ko.zst", ".ko.gz"}) {
-    if (path.ends_with(end)) return true;
-  }
-  return false;
+  return location.address >> 63 != 0 || IsKernelPath(path);
 }
 
 std::string_view MappingShortName(const Profile& profile, MappingId mapping) {

@@ -232,8 +232,8 @@ inline int64_t AddSaturating(int64_t a, int64_t b) {
   return a < 0 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
 }
 
-// Whether this is code of the kernel: its mapping is "[kernel...]" or a module file (.ko), or the
-// address is in the upper half.
+// Whether this is code of the kernel: its mapping is "[kernel...]", a module's "[name]" or file
+// (.ko), or the address is in the upper half.
 bool IsKernelLocation(const Profile& profile, const Location& location);
 
 // What stands after the last '/' of the mapping's path; "" when there is none.

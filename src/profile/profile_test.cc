@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -177,6 +178,17 @@ TEST(ProfileTest, PartOfAStackOfTheSameProfileCanBeInterned) {
   }
 }
 
+TEST(ProfileTest, SmallIdsSpreadOverTheIndex) {
+  std::set<uint32_t> slots;
+  constexpr uint32_t kIds = 20'000;
+  for (uint32_t id = 0; id < kIds; ++id) {
+    const uint64_t hash = HashWord(HashWord(HashWord(id, id), 0), 0);
+    slots.insert(static_cast<uint32_t>(hash ^ (hash >> 32)) % 65536);
+  }
+  // Thrown at random, 20,000 balls hit 17,200 of 65,536 boxes.
+  EXPECT_GT(slots.size(), 16'500u);
+}
+
 TEST(ProfileTest, KnowsKernelCodeByMappingOrAddress) {
   Profile profile;
   const auto is_kernel = [&](std::string_view path, uint64_t address) {
@@ -186,7 +198,12 @@ TEST(ProfileTest, KnowsKernelCodeByMappingOrAddress) {
   EXPECT_TRUE(is_kernel("[kernel]", 0x1000));
   EXPECT_TRUE(is_kernel("[kernel.kallsyms]", 0x1000));
   EXPECT_TRUE(is_kernel("/lib/modules/6.1/kernel/fs/ext4/ext4.ko.xz", 0x40));
-  EXPECT_TRUE(is_kernel("[nf_tables]", 0xffffffffc0001000));
+  EXPECT_TRUE(is_kernel("[nf_tables]", 0x40));
+  EXPECT_TRUE(is_kernel("", 0xffffffffc0001000));
+  EXPECT_FALSE(is_kernel("[anon]", 0x40));
+  EXPECT_FALSE(is_kernel("[vdso]", 0x40));
+  EXPECT_FALSE(is_kernel("[generated code]", 0x40));
+  EXPECT_FALSE(is_kernel("[]", 0x40));
   EXPECT_FALSE(is_kernel("[vsyscall]", 0xffffffffff600000));
   EXPECT_FALSE(is_kernel("/usr/bin/kernel", 0x1000));
   EXPECT_TRUE(IsKernelLocation(profile, {kNoMapping, 0xffffffff81000000, false, {}}));
