@@ -50,8 +50,8 @@ class Aggregator {
   explicit Aggregator(size_t memory_bytes_max) : memory_bytes_max_(memory_bytes_max) {}
 
   ThreadId InternThread(uint32_t process, uint32_t pid, uint32_t tid, std::string_view name);
-  void Add(ThreadId thread, std::span<const profile::Frame> leaf_first,
-           abi_stop_reason stop_reason, uint64_t value);
+  void Add(ThreadId thread, std::span<const profile::Frame> leaf_first, abi_stop_reason stop_reason,
+           uint64_t value);
 
   const std::vector<Row>& rows() const { return rows_; }
   const StackTrie& stacks() const { return stacks_; }

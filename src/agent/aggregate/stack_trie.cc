@@ -47,7 +47,8 @@ NodeId StackTrie::Intern(std::span<const profile::Frame> leaf_first, size_t memo
     const profile::Frame& frame = leaf_first[i];
     const size_t mask = slots_.size() - 1;
     size_t slot = Hash(node, frame) & mask;
-    while (slots_[slot] != 0 && (parents_[slots_[slot]] != node || frames_[slots_[slot]] != frame)) {
+    while (slots_[slot] != 0 &&
+           (parents_[slots_[slot]] != node || frames_[slots_[slot]] != frame)) {
       slot = (slot + 1) & mask;
     }
     if (slots_[slot] != 0) {

@@ -44,8 +44,9 @@ base::Error LoadError(int errno_value) {
   const std::string what = "loading the BPF programs";
   if (errno_value == EPERM || errno_value == EACCES) {
     return base::Error(base::ErrorCode::kPermission,
-                       what + ": the kernel refuses; run as root, or with CAP_BPF and CAP_PERFMON "
-                              "(`vesta doctor` tells what is missing)");
+                       what +
+                           ": the kernel refuses; run as root, or with CAP_BPF and CAP_PERFMON "
+                           "(`vesta doctor` tells what is missing)");
   }
   return base::ErrnoError(what, errno_value)
       .Context("`vesta doctor` tells what this kernel lacks; kernel said: " + LogTail());
@@ -297,8 +298,8 @@ std::vector<abi_task_identity> LiveKernelSource::ListTasks() {
     abi_task_identity chunk[256];
     size_t carried = 0;
     for (;;) {
-      const ssize_t count = ::read(fd, reinterpret_cast<char*>(chunk) + carried,
-                                   sizeof(chunk) - carried);
+      const ssize_t count =
+          ::read(fd, reinterpret_cast<char*>(chunk) + carried, sizeof(chunk) - carried);
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) break;
       const size_t have = carried + static_cast<size_t>(count);
@@ -353,14 +354,12 @@ base::Result<void> LiveKernelSource::StoreTable(uint32_t slot, std::span<const u
   CHECK(words.size() % ABI_TABLE_BLOCK_WORDS == 0 && !words.empty());
   CHECK(slot < options_.table_slots);
   RemoveTable(slot);
-  LIBBPF_OPTS(bpf_map_create_opts, create_options,
-              .map_flags = BPF_F_INNER_MAP | BPF_F_MMAPABLE);
+  LIBBPF_OPTS(bpf_map_create_opts, create_options, .map_flags = BPF_F_INNER_MAP | BPF_F_MMAPABLE);
   StoredTable table;
   table.size_bytes = words.size_bytes();
-  table.fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_table", sizeof(uint32_t),
-                            ABI_TABLE_BLOCK_BYTES,
-                            static_cast<uint32_t>(words.size() / ABI_TABLE_BLOCK_WORDS),
-                            &create_options);
+  table.fd =
+      bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_table", sizeof(uint32_t), ABI_TABLE_BLOCK_BYTES,
+                     static_cast<uint32_t>(words.size() / ABI_TABLE_BLOCK_WORDS), &create_options);
   if (table.fd < 0) return base::ErrnoError("making an unwind table in the kernel", errno);
   table.pages = ::mmap(nullptr, RoundUpToPages(table.size_bytes), PROT_READ | PROT_WRITE,
                        MAP_SHARED, table.fd, 0);
@@ -476,8 +475,7 @@ base::Result<SampleRecord> ParseSampleRecord(std::span<const std::byte> record) 
   return parts;
 }
 
-base::Result<std::unique_ptr<KernelSource>> KernelSource::Load(
-    const KernelSourceOptions& options) {
+base::Result<std::unique_ptr<KernelSource>> KernelSource::Load(const KernelSourceOptions& options) {
   libbpf_set_print(KeepLog);
   libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
   auto source = std::make_unique<LiveKernelSource>(options);

@@ -1,5 +1,5 @@
-// The only door to the kernel: loads the BPF programs, hangs them on every CPU's tick, and hands out
-// what they and the side-band send.
+// The only door to the kernel: loads the BPF programs, hangs them on every CPU's tick, and hands
+// out what they and the side-band send.
 #pragma once
 
 #include <cstdint>
@@ -36,10 +36,10 @@ struct KernelSourceOptions {
 // One record of the ring, cut into its parts. Spans live until the next poll.
 struct SampleRecord {
   const abi_sample* sample = nullptr;
-  std::span<const abi_frame> user;       // leaf first
-  std::span<const uint64_t> kernel;      // leaf first
-  const abi_resume* resume = nullptr;    // null: the kernel's walk stands
-  std::span<const std::byte> stack;      // from resume->sp
+  std::span<const abi_frame> user;     // leaf first
+  std::span<const uint64_t> kernel;    // leaf first
+  const abi_resume* resume = nullptr;  // null: the kernel's walk stands
+  std::span<const std::byte> stack;    // from resume->sp
 };
 
 // Cuts a record. Errors: Corrupt when counts and size disagree.
@@ -48,15 +48,15 @@ base::Result<SampleRecord> ParseSampleRecord(std::span<const std::byte> record);
 // What one poll brought, in the order of time where it matters: every process event that happened
 // before a sample stands before it.
 struct KernelBatch {
-  std::vector<std::byte> bytes;          // records back to back
-  std::vector<SampleRecord> samples;     // ordered by time
+  std::vector<std::byte> bytes;                       // records back to back
+  std::vector<SampleRecord> samples;                  // ordered by time
   std::vector<process::ProcessEvent> process_events;  // ordered by time
 };
 
 // The kernel's page of the book plus what happened between the ring and us.
 struct KernelBook {
   abi_counter_page page{};
-  uint64_t sequence_gaps = 0;      // losses seen in the numbers of records
+  uint64_t sequence_gaps = 0;  // losses seen in the numbers of records
   uint64_t damaged_records = 0;
   uint64_t process_events = 0;
   uint64_t process_events_lost = 0;

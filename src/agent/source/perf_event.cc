@@ -20,17 +20,18 @@ base::Result<PerfEvent> Open(perf_event_attr& attributes, int cpu, const std::st
   const long fd = ::syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
   if (fd >= 0) return PerfEvent(static_cast<int>(fd));
   const int errno_value = errno;
-  base::Error error = base::ErrnoError("opening " + what + " on CPU " + std::to_string(cpu),
-                                       errno_value);
+  base::Error error =
+      base::ErrnoError("opening " + what + " on CPU " + std::to_string(cpu), errno_value);
   if (errno_value == EACCES || errno_value == EPERM) {
-    return base::Error(base::ErrorCode::kPermission,
-                       error.message() +
-                           "; run as root, or with CAP_PERFMON, CAP_BPF and CAP_SYS_PTRACE");
+    return base::Error(
+        base::ErrorCode::kPermission,
+        error.message() + "; run as root, or with CAP_PERFMON, CAP_BPF and CAP_SYS_PTRACE");
   }
   if (errno_value == ENOENT || errno_value == EOPNOTSUPP) {
     return base::Error(base::ErrorCode::kUnsupported,
-                       error.message() + "; this machine has no such counter (virtual machines "
-                                         "often do not): use --event cpu-clock");
+                       error.message() +
+                           "; this machine has no such counter (virtual machines "
+                           "often do not): use --event cpu-clock");
   }
   return error;
 }
@@ -56,8 +57,8 @@ base::Result<PerfEvent> OpenTick(TickEvent event, int cpu, uint32_t frequency_hz
     attributes.freq = 1;
     attributes.sample_freq = frequency_hz;
   }
-  return Open(attributes, cpu, event == TickEvent::kCpuClock ? "the cpu-clock event"
-                                                             : "the hardware cycles event");
+  return Open(attributes, cpu,
+              event == TickEvent::kCpuClock ? "the cpu-clock event" : "the hardware cycles event");
 }
 
 base::Result<PerfEvent> OpenProcessNews(int cpu, bool with_build_ids) {

@@ -75,9 +75,8 @@ TEST(SampleRecordTest, RefusesEveryTruncation) {
 }
 
 TEST(SampleRecordTest, RefusesCountsThatDoNotFit) {
-  for (const auto& [user, kernel, stack] :
-       std::vector<std::tuple<uint16_t, uint16_t, uint32_t>>{{3, 1, 16}, {2, 2, 16}, {2, 1, 17},
-                                                             {2, 1, 0}, {65535, 65535, ~0u}}) {
+  for (const auto& [user, kernel, stack] : std::vector<std::tuple<uint16_t, uint16_t, uint32_t>>{
+           {3, 1, 16}, {2, 2, 16}, {2, 1, 17}, {2, 1, 0}, {65535, 65535, ~0u}}) {
     Record record = WholeSample();
     const abi_sample sample = SampleHeader(user, kernel, stack, record.bytes().size());
     std::memcpy(record.bytes().data(), &sample, sizeof(sample));
@@ -140,8 +139,7 @@ TEST(ProcessNewsTest, ExecForkExitAndLost) {
   EXPECT_EQ(exec.comm, "cc1plus");
 
   const Record task =
-      Record().Add(uint32_t{5}).Add(uint32_t{1}).Add(uint32_t{6}).Add(uint32_t{2}).Add(
-          uint64_t{9});
+      Record().Add(uint32_t{5}).Add(uint32_t{1}).Add(uint32_t{6}).Add(uint32_t{2}).Add(uint64_t{9});
   Record fork = News(PERF_RECORD_FORK, 0, task);
   const auto fork_event = ParseProcessNews(fork.bytes());
   EXPECT_EQ(std::get<process::ForkEvent>((**fork_event).what).parent_pid, 1u);
@@ -156,8 +154,7 @@ TEST(ProcessNewsTest, ExecForkExitAndLost) {
 
 TEST(ProcessNewsTest, TruncatedRecordsAreCorruptAndUnknownKindsPassedOver) {
   const Record task =
-      Record().Add(uint32_t{5}).Add(uint32_t{1}).Add(uint32_t{6}).Add(uint32_t{2}).Add(
-          uint64_t{9});
+      Record().Add(uint32_t{5}).Add(uint32_t{1}).Add(uint32_t{6}).Add(uint32_t{2}).Add(uint64_t{9});
   Record fork = News(PERF_RECORD_FORK, 0, task);
   for (size_t size = 0; size < fork.bytes().size(); ++size) {
     std::vector<std::byte> cut(fork.bytes().begin(),

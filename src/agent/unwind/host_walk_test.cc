@@ -199,9 +199,9 @@ TEST(HostWalkTest, SignalFrameRestoresEverythingAndIsExact) {
   machine.SetWord(kStack, kBias + 0x1100);  // the handler returns to the trampoline
   const uint64_t registers = kStack + 8 + 40;
   const uint64_t interrupted_sp = kStack + 0x200;
-  machine.SetWord(registers + 11 * 8, interrupted_sp);       // rbx
-  machine.SetWord(registers + 15 * 8, interrupted_sp);       // rsp
-  machine.SetWord(registers + 16 * 8, kBias + 0x1200);       // rip: first byte of a function
+  machine.SetWord(registers + 11 * 8, interrupted_sp);  // rbx
+  machine.SetWord(registers + 15 * 8, interrupted_sp);  // rsp
+  machine.SetWord(registers + 16 * 8, kBias + 0x1200);  // rip: first byte of a function
   machine.SetWord(interrupted_sp, kBias + 0x1310);
   const auto walked = machine.Walk(kBias + 0x1010, kStack, 0);
   EXPECT_EQ(walked.reason, ABI_STOP_ROOT);
@@ -224,10 +224,9 @@ TEST(HostWalkTest, RulesThatDoNotFitARow) {
   in_register.cfa_offset = 0;
   in_register.ra_kind = ABI_RA_REGISTER;
   in_register.ra_offset = 5;
-  machine.SetRows({{0x1000, Row(0, ABI_ROW_RULE, 0)},
-                   {0x1100, Row(0, ABI_ROW_RULE, 1)},
-                   {0x1200, kRoot}},
-                  {deref, in_register});
+  machine.SetRows(
+      {{0x1000, Row(0, ABI_ROW_RULE, 0)}, {0x1100, Row(0, ABI_ROW_RULE, 1)}, {0x1200, kRoot}},
+      {deref, in_register});
   const uint64_t fp = kStack + 0x40;
   const uint64_t cfa = kStack + 0x80;
   machine.SetWord(fp - 8, cfa);

@@ -9,7 +9,8 @@
 namespace vesta::agent::unwind {
 
 // Shape: runs of 2^k entries, so that a freed run fits the next process of that size.
-// Owner: agent thread. A freed run is given out again only after EndGracePeriod(): a walk that began
+// Owner: agent thread. A freed run is given out again only after EndGracePeriod(): a walk that
+// began
 //        before the process was updated may still read it.
 class MappingExtents {
  public:

@@ -12,9 +12,9 @@ base::Result<void> ProcessPublisher::Publish(uint32_t tgid, const Identity& iden
   if (!first) {
     ++book_.refused_no_room;
     Remove(tgid);
-    return base::Error(base::ErrorCode::kExhausted,
-                       "no room for the " + std::to_string(count) + " mappings of process " +
-                           std::to_string(tgid));
+    return base::Error(base::ErrorCode::kExhausted, "no room for the " + std::to_string(count) +
+                                                        " mappings of process " +
+                                                        std::to_string(tgid));
   }
   std::copy(mappings.begin(), mappings.end(), kernel_.mappings().begin() + *first);
   abi_process process{};

@@ -1,5 +1,5 @@
-// What the kernel's walker knows of each process: its executable mappings, and for which incarnation
-// they hold.
+// What the kernel's walker knows of each process: its executable mappings, and for which
+// incarnation they hold.
 #pragma once
 
 #include <cstdint>

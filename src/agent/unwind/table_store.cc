@@ -66,8 +66,7 @@ void TableStore::EvictUntil(uint64_t bytes_max, uint32_t keep_image_id) {
     uint32_t oldest = kNoImage;
     for (uint32_t i = 0; i < entries_.size(); ++i) {
       if (entries_[i].size_bytes == 0 || i == keep_image_id) continue;
-      if (oldest == kNoImage ||
-          entries_[i].last_used_period < entries_[oldest].last_used_period) {
+      if (oldest == kNoImage || entries_[i].last_used_period < entries_[oldest].last_used_period) {
         oldest = i;
       }
     }

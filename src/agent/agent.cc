@@ -1,0 +1,263 @@
+#include "src/agent/agent.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string_view>
+
+#include "src/object/elf_file.h"
+#include "src/object/go_unwind.h"
+#include "src/object/unwind_table.h"
+
+namespace vesta::agent {
+namespace {
+
+// Samples wait at most this long for us. While programs start and end it is shorter, since the
+// stacks of a process that is not known yet have to be copied.
+constexpr uint64_t kPollNs = 100'000'000;
+constexpr uint64_t kPollBusyNs = 20'000'000;
+constexpr uint64_t kHousekeepingNs = 1'000'000'000;
+
+constexpr uint32_t kTableSlots = 16'384;
+constexpr uint32_t kMappingsMax = 32'768;     // 1 MiB; 500 processes of 40 mappings need 20,000
+constexpr uint64_t kRingBytesMin = 1u << 20;  // stack copies take up to 20 KiB each
+constexpr uint64_t kRingBytesMax = 64u << 20;
+constexpr uint64_t kRecordBytesTypical = 1024;
+
+// What the process itself needs: code, libraries, images, processes, and names at the end.
+constexpr uint64_t kBaseBytes = 24u << 20;
+
+uint64_t RingBytes(const AgentOptions& options) {
+  if (options.ring_bytes != 0) return options.ring_bytes;
+  // Room for one second of full load: ten polls may be missed.
+  const auto cpus = static_cast<uint64_t>(std::max(::sysconf(_SC_NPROCESSORS_CONF), 1L));
+  const uint64_t wanted = cpus * options.frequency_hz * kRecordBytesTypical;
+  return std::clamp(std::bit_ceil(wanted), kRingBytesMin, kRingBytesMax);
+}
+
+bool IsComplete(abi_stop_reason reason) {
+  switch (reason) {
+#define COMPLETE_CASE(name, is_complete, meaning) \
+  case ABI_STOP_##name:                           \
+    return (is_complete) != 0;
+    ABI_STOP_REASONS(COMPLETE_CASE)
+#undef COMPLETE_CASE
+    default:
+      return false;
+  }
+}
+
+std::string_view CommOf(const abi_sample& sample) {
+  return {sample.comm, ::strnlen(sample.comm, sizeof(sample.comm))};
+}
+
+profile::Frame ToFrame(const abi_frame& frame) {
+  return {
+      frame.address, profile::ImageId(frame.image_id),
+      frame.kind == ABI_FRAME_IMAGE ? profile::FrameKind::kNative : profile::FrameKind::kProcess,
+      (frame.flags & ABI_FRAME_INTERRUPTED) != 0};
+}
+
+}  // namespace
+
+Agent::Budget Agent::Divide(const AgentOptions& options) {
+  Budget budget;
+  const uint64_t limit = options.memory_limit_bytes;
+  const uint64_t free_bytes = limit > kBaseBytes ? limit - kBaseBytes : limit / 4;
+  budget.table_bytes =
+      options.table_budget_bytes != 0 ? options.table_budget_bytes : free_bytes * 2 / 5;
+  budget.aggregate_bytes = free_bytes / 2;
+  return budget;
+}
+
+base::Result<std::unique_ptr<Agent>> Agent::Create(const AgentOptions& options) {
+  source::KernelSourceOptions source_options;
+  source_options.tick = options.tick;
+  source_options.frequency_hz = options.frequency_hz;
+  source_options.ring_bytes = static_cast<uint32_t>(RingBytes(options));
+  source_options.mappings_max = kMappingsMax;
+  source_options.table_slots = kTableSlots;
+  source_options.chosen_processes_only = options.chosen_processes_only;
+  source_options.follow_children = options.follow_children;
+  source_options.loop = options.loop;
+  ASSIGN_OR_RETURN(auto source, source::KernelSource::Load(source_options));
+  std::unique_ptr<Agent> agent(new Agent(options, Divide(options), std::move(source)));
+  for (const uint32_t pid : options.pids) RETURN_IF_ERROR(agent->ChooseProcess(pid));
+  return agent;
+}
+
+Agent::Agent(const AgentOptions& options, const Budget& budget,
+             std::unique_ptr<source::KernelSource> source)
+    : options_(options),
+      source_(std::move(source)),
+      images_(proc_, {}),
+      processes_(proc_, images_, {}),
+      publisher_(*source_),
+      tables_(*source_, budget.table_bytes,
+              [this](uint32_t image_id) { return BuildTable(image_id); }),
+      finisher_(*source_),
+      aggregator_(budget.aggregate_bytes) {}
+
+base::Result<void> Agent::Start() { return source_->Start(); }
+
+void Agent::Poll(uint64_t wait_ns_max) {
+  source_->Wait(std::min(wait_ns_max, busy_ ? kPollBusyNs : kPollNs));
+  TakeBatch();
+}
+
+void Agent::Stop() {
+  source_->Stop();
+  TakeBatch();
+}
+
+void Agent::TakeBatch() {
+  publisher_.EndGracePeriod();
+  tables_.NextPeriod();
+  source_->Take(batch_);
+  const uint64_t now_mono_ns = proc_.NowMonoNs();
+  auto event = batch_.process_events.begin();
+  const auto apply_until = [&](uint64_t time_mono_ns) {
+    const auto first = event;
+    while (event != batch_.process_events.end() && event->time_mono_ns <= time_mono_ns) {
+      processes_.Apply(*event++);
+    }
+    if (event != first) PublishChanged();
+  };
+  for (const source::SampleRecord& record : batch_.samples) {
+    apply_until(record.sample->time_mono_ns);
+    TakeSample(record);
+  }
+  apply_until(~uint64_t{0});
+  processes_.Advance(now_mono_ns);
+  PublishChanged();
+  // Tables that could not be published stay unknown to the kernel, which then sends stacks.
+  static_cast<void>(source_->Publish().ok());
+  busy_ = !batch_.process_events.empty();
+  if (now_mono_ns >= housekeeping_next_mono_ns_) Housekeep(now_mono_ns);
+}
+
+void Agent::TakeSample(const source::SampleRecord& record) {
+  const abi_sample& sample = *record.sample;
+  const process::TaskId task =
+      processes_.TaskOf({sample.tgid, sample.process_start_boot_ns, sample.exec_id,
+                         sample.time_mono_ns, CommOf(sample)});
+  auto reason = static_cast<abi_stop_reason>(sample.stop_reason);
+  std::span<const abi_frame> user = record.user;
+  unwind::FinishedWalk finished;
+  if (record.resume != nullptr) {
+    finished = FinishWalk(record);
+    user = finished.frames;
+    reason = finished.reason;
+  }
+
+  frames_.clear();
+  for (size_t i = 0; i < record.kernel.size(); ++i) {
+    // The kernel's own walk gives return addresses as they are.
+    const bool interrupted = i == 0;
+    frames_.push_back({record.kernel[i] - (interrupted ? 0 : 1), profile::ImageId(),
+                       profile::FrameKind::kKernel, interrupted});
+  }
+  for (const abi_frame& frame : user) {
+    frames_.push_back(ToFrame(frame));
+    if (frame.kind == ABI_FRAME_IMAGE) tables_.Touch(frame.image_id);
+  }
+  const aggregate::ThreadId thread =
+      aggregator_.InternThread(task.value(), sample.tgid, sample.tid, CommOf(sample));
+  aggregator_.Add(thread, frames_, reason, sample.value * sample.weight);
+}
+
+unwind::FinishedWalk Agent::FinishWalk(const source::SampleRecord& record) {
+  const abi_sample& sample = *record.sample;
+  const unwind::ProcessPublisher::Identity identity{sample.process_start_boot_ns, sample.exec_id};
+  ++finish_book_.asked;
+  if (!publisher_.Knows(sample.tgid, identity)) Publish(sample.tgid);
+
+  bool refreshed = false;
+  unwind::WalkFinisher::Callbacks callbacks;
+  callbacks.mappings = [&]() -> std::span<const abi_mapping> {
+    if (!publisher_.Knows(sample.tgid, identity)) return {};
+    return publisher_.Mappings(sample.tgid);
+  };
+  callbacks.refresh_mappings = [&] {
+    if (refreshed) return false;
+    refreshed = true;
+    if (!processes_.Rescan(sample.tgid)) return false;
+    Publish(sample.tgid);
+    return true;
+  };
+  callbacks.load_table = [&](uint32_t slot) { return tables_.Ensure(slot).ok(); };
+  auto finished = finisher_.Finish(record.user, *record.resume, record.stack, callbacks);
+  if (IsComplete(finished.reason)) {
+    ++finish_book_.completed;
+  } else if (finished.reason == ABI_STOP_NO_MAPPING && refreshed) {
+    publisher_.AllowStackCopies(sample.tgid, false);
+  }
+  return finished;
+}
+
+void Agent::PublishChanged() {
+  for (const uint32_t pid : processes_.TakeChanged()) Publish(pid);
+}
+
+// Tells the kernel of the process, or that there is none.
+void Agent::Publish(uint32_t pid) {
+  const process::Process* process = processes_.Find(pid);
+  // A sample brings what is not known yet: the exact start and the count of execs.
+  if (process == nullptr || process->exited || process->is_kernel_thread || process->exec_id == 0 ||
+      !process->start_is_exact) {
+    publisher_.Remove(pid);
+    return;
+  }
+  mappings_.clear();
+  for (const process::Mapping& mapping : process->mappings.all()) {
+    const uint32_t image_id = mapping.image.value();
+    const process::ImageKind kind = images_.image(mapping.image).kind;
+    const bool has_table =
+        (kind == process::ImageKind::kElf || kind == process::ImageKind::kVdso) &&
+        image_id < kTableSlots;
+    mappings_.push_back({mapping.start, mapping.end, mapping.bias, image_id,
+                         has_table ? image_id : uint32_t{ABI_TABLE_SLOT_NONE}});
+  }
+  // Without room the process stays unknown, which its samples say.
+  static_cast<void>(
+      publisher_.Publish(pid, {process->start_boot_ns, process->exec_id}, mappings_).ok());
+}
+
+base::Result<object::UnwindTable> Agent::BuildTable(uint32_t image_id) {
+  ASSIGN_OR_RETURN(const auto source, images_.Open(profile::ImageId(image_id)));
+  ASSIGN_OR_RETURN(const object::ElfFile elf, object::ElfFile::Parse(*source));
+  std::vector<object::RowRange> go_ranges;
+  // A Go file whose function table is damaged still has frame pointers.
+  if (auto ranges = object::GoUnwindRanges(elf, *source); ranges.ok()) {
+    go_ranges = std::move(ranges).value();
+  }
+  return object::BuildUnwindTable(elf, *source, go_ranges);
+}
+
+uint64_t Agent::memory_bytes() const {
+  uint64_t resident_pages = 0;
+  // Second number of statm: resident pages, mapped tables and rings included.
+  if (const auto statm = base::ReadSmallFile("/proc/self/statm"); statm.ok()) {
+    const size_t space = statm->find(' ');
+    if (space != std::string::npos) resident_pages = std::strtoull(&(*statm)[space], nullptr, 10);
+  }
+  return resident_pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+void Agent::Housekeep(uint64_t now_mono_ns) {
+  housekeeping_next_mono_ns_ = now_mono_ns + kHousekeepingNs;
+  // A CPU that cannot be opened now is tried again in a second.
+  static_cast<void>(source_->UpdateCpus().ok());
+  const uint64_t used_bytes = memory_bytes();
+  if (used_bytes > options_.memory_limit_bytes / 10 * 9) {
+    // Tables can be built again, samples cannot: they go first.
+    tables_.SetBudget(std::max<uint64_t>(tables_.used_bytes() / 2, ABI_TABLE_BLOCK_BYTES));
+    if (used_bytes > options_.memory_limit_bytes) {
+      aggregator_.SetMemoryLimit(aggregator_.memory_bytes());
+    }
+  }
+}
+
+}  // namespace vesta::agent

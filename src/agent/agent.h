@@ -1,0 +1,99 @@
+// The agent on one machine: kernel samples in, distinct stacks with their threads out. Builds the
+// stages of a sample's journey and carries samples from one to the next.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "src/agent/aggregate/aggregator.h"
+#include "src/agent/process/image_store.h"
+#include "src/agent/process/linux_proc.h"
+#include "src/agent/process/process_table.h"
+#include "src/agent/source/kernel_source.h"
+#include "src/agent/unwind/process_publisher.h"
+#include "src/agent/unwind/table_store.h"
+#include "src/agent/unwind/walk_finisher.h"
+#include "src/base/result.h"
+
+namespace vesta::agent {
+
+struct AgentOptions {
+  source::TickEvent tick = source::TickEvent::kCpuClock;
+  uint32_t frequency_hz = 99;
+  uint64_t ring_bytes = 0;  // 0 = by the number of CPUs and the frequency
+  uint64_t memory_limit_bytes = 100u << 20;
+  uint64_t table_budget_bytes = 0;  // 0 = a share of the memory limit
+  std::vector<uint32_t> pids;       // with chosen_processes_only
+  bool chosen_processes_only = false;
+  bool follow_children = false;  // children of chosen processes are chosen too
+  source::WalkerLoop loop = source::WalkerLoop::kAuto;
+};
+
+// What the agent did to finish the kernel's walks.
+struct FinishBook {
+  uint64_t asked = 0;      // samples that came with a copy of their stack
+  uint64_t completed = 0;  // reached a root that way
+};
+
+// Owner: one thread calls everything.
+class Agent {
+ public:
+  // Loads the kernel programs; nothing is sampled yet.
+  // Errors: as KernelSource::Load.
+  static base::Result<std::unique_ptr<Agent>> Create(const AgentOptions& options);
+
+  base::Result<void> Start();
+  // Waits for samples, at most wait_ns_max, and takes in what came.
+  void Poll(uint64_t wait_ns_max);
+  // Stops sampling and takes in what is still on its way.
+  void Stop();
+
+  base::Result<void> ChooseProcess(uint32_t pid) { return source_->ChooseProcess(pid); }
+
+  aggregate::Aggregator& aggregator() { return aggregator_; }
+  process::ProcessTable& processes() { return processes_; }
+  process::ImageStore& images() { return images_; }
+  const process::ProcView& proc() const { return proc_; }
+  source::KernelSource& source() { return *source_; }
+  const unwind::TableStore& tables() const { return tables_; }
+  const FinishBook& finish_book() const { return finish_book_; }
+  uint64_t memory_bytes() const;
+
+ private:
+  struct Budget {
+    uint64_t table_bytes = 0;
+    uint64_t aggregate_bytes = 0;
+  };
+
+  Agent(const AgentOptions& options, const Budget& budget,
+        std::unique_ptr<source::KernelSource> source);
+  static Budget Divide(const AgentOptions& options);
+
+  void TakeBatch();
+  void TakeSample(const source::SampleRecord& record);
+  unwind::FinishedWalk FinishWalk(const source::SampleRecord& record);
+  void PublishChanged();
+  void Publish(uint32_t pid);
+  base::Result<object::UnwindTable> BuildTable(uint32_t image_id);
+  void Housekeep(uint64_t now_mono_ns);
+
+  AgentOptions options_;
+  std::unique_ptr<source::KernelSource> source_;
+  process::LinuxProc proc_;
+  process::ImageStore images_;
+  process::ProcessTable processes_;
+  unwind::ProcessPublisher publisher_;
+  unwind::TableStore tables_;
+  unwind::WalkFinisher finisher_;
+  aggregate::Aggregator aggregator_;
+
+  source::KernelBatch batch_;
+  std::vector<profile::Frame> frames_;
+  std::vector<abi_mapping> mappings_;
+  FinishBook finish_book_;
+  bool busy_ = false;  // processes came and went: poll sooner
+  uint64_t housekeeping_next_mono_ns_ = 0;
+};
+
+}  // namespace vesta::agent

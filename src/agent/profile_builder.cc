@@ -1,0 +1,275 @@
+#include "src/agent/profile_builder.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "src/base/byte_source.h"
+#include "src/object/elf_file.h"
+#include "src/symbolize/elf_symbolizer.h"
+#include "src/symbolize/kernel_symbolizer.h"
+
+namespace vesta::agent {
+namespace {
+
+const char* StopReasonName(abi_stop_reason reason) {
+  switch (reason) {
+#define NAME_CASE(name, is_complete, meaning) \
+  case ABI_STOP_##name:                       \
+    return (is_complete) != 0 ? "" : #name;
+    ABI_STOP_REASONS(NAME_CASE)
+#undef NAME_CASE
+    default:
+      return "";
+  }
+}
+
+std::string LowerCase(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
+}  // namespace
+
+// One call of Build.
+class ProfileBuilder::Work {
+ public:
+  Work(ProfileBuilder& builder, const aggregate::Aggregator& aggregator)
+      : builder_(builder), aggregator_(aggregator) {}
+
+  profile::Profile Run(const RecordingFacts& facts) {
+    FillHeader(facts);
+    locations_.assign(aggregator_.stacks().node_count(), profile::LocationId());
+    CollectAddresses();
+    for (auto& [image, nodes] : nodes_by_image_) NameImage(image, nodes);
+    NameKernel();
+    NameUnmapped();
+    for (const aggregate::Row& row : aggregator_.rows()) AddRow(row, facts.period_ns);
+    return std::move(profile_);
+  }
+
+ private:
+  using Nodes = std::vector<uint32_t>;
+
+  void FillHeader(const RecordingFacts& facts) {
+    profile_.SetSampleTypes({profile_.InternValueType("samples", "count"),
+                             profile_.InternValueType("cpu", "nanoseconds")});
+    profile::Header& header = profile_.header();
+    header.period_type = profile_.InternValueType("cpu", "nanoseconds");
+    header.period = facts.period_ns;
+    header.time_unix_ns = facts.time_unix_ns;
+    header.duration_ns = facts.duration_ns;
+    header.default_sample_type = profile_.InternString("cpu");
+  }
+
+  void CollectAddresses() {
+    const aggregate::StackTrie& stacks = aggregator_.stacks();
+    for (uint32_t node = 1; node < stacks.node_count(); ++node) {
+      const profile::Frame& frame = stacks.frame(aggregate::NodeId(node));
+      switch (frame.kind) {
+        case profile::FrameKind::kNative:
+          nodes_by_image_[frame.image].push_back(node);
+          break;
+        case profile::FrameKind::kKernel:
+          kernel_nodes_.push_back(node);
+          break;
+        case profile::FrameKind::kProcess:
+          unmapped_nodes_.push_back(node);
+          break;
+      }
+    }
+  }
+
+  uint64_t AddressOf(uint32_t node) const {
+    return aggregator_.stacks().frame(aggregate::NodeId(node)).address;
+  }
+
+  std::vector<uint64_t> SortedAddresses(const Nodes& nodes) const {
+    std::vector<uint64_t> addresses;
+    addresses.reserve(nodes.size());
+    for (const uint32_t node : nodes) addresses.push_back(AddressOf(node));
+    std::sort(addresses.begin(), addresses.end());
+    addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+    return addresses;
+  }
+
+  // Sets the location of each node from the names of the sorted addresses.
+  void Assign(const Nodes& nodes, profile::MappingId mapping,
+              const std::vector<uint64_t>& addresses,
+              const std::vector<symbolize::Symbol>& symbols) {
+    std::vector<profile::LocationId> by_address;
+    by_address.reserve(addresses.size());
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      by_address.push_back(
+          MakeLocation(mapping, addresses[i], i < symbols.size() ? &symbols[i] : nullptr));
+    }
+    for (const uint32_t node : nodes) {
+      const auto at = std::lower_bound(addresses.begin(), addresses.end(), AddressOf(node));
+      locations_[node] = by_address[static_cast<size_t>(at - addresses.begin())];
+    }
+  }
+
+  profile::LocationId MakeLocation(profile::MappingId mapping, uint64_t address,
+                                   const symbolize::Symbol* symbol) {
+    ++builder_.book_.addresses;
+    lines_.clear();
+    if (symbol != nullptr) {
+      for (const symbolize::FunctionLine& line : symbol->lines) {
+        profile::Function function;
+        function.name = profile_.InternString(line.name);
+        function.system_name = profile_.InternString(line.system_name);
+        function.file = profile_.InternString(line.file);
+        function.start_line = line.start_line;
+        lines_.push_back({profile_.InternFunction(function), line.line, 0});
+      }
+    }
+    if (lines_.empty()) ++builder_.book_.unnamed;
+    return profile_.InternLocation({mapping, address, false, lines_});
+  }
+
+  void NameImage(profile::ImageId image_id, const Nodes& nodes) {
+    const process::Image& image = builder_.images_.image(image_id);
+    const std::vector<uint64_t> addresses = SortedAddresses(nodes);
+    std::vector<symbolize::Symbol> symbols;
+    if (image.kind == process::ImageKind::kElf || image.kind == process::ImageKind::kVdso) {
+      auto named = ResolveElf(image_id, addresses);
+      if (named.ok()) {
+        symbols = std::move(named).value();
+      } else {
+        ++builder_.book_.images_unreadable;
+      }
+    }
+    profile::Mapping mapping;
+    mapping.path = profile_.InternString(
+        image.kind == process::ImageKind::kAnonymous ? "[anon]" : std::string_view(image.path));
+    mapping.build_id = profile_.InternString(image.gnu_build_id);
+    mapping.memory_start = image.text_vaddr;
+    mapping.memory_limit = image.text_end_vaddr;
+    mapping.file_offset = image.text_file_offset;
+    if (image.kind == process::ImageKind::kAnonymous && !addresses.empty()) {
+      mapping.memory_start = addresses.front();
+      mapping.memory_limit = addresses.back() + 1;
+    }
+    mapping.has_functions = std::any_of(symbols.begin(), symbols.end(),
+                                        [](const auto& symbol) { return !symbol.lines.empty(); });
+    Assign(nodes, profile_.AddMapping(mapping), addresses, symbols);
+  }
+
+  base::Result<std::vector<symbolize::Symbol>> ResolveElf(profile::ImageId image,
+                                                          std::span<const uint64_t> addresses) {
+    ASSIGN_OR_RETURN(const auto source, builder_.images_.Open(image));
+    ASSIGN_OR_RETURN(const object::ElfFile elf, object::ElfFile::Parse(*source));
+    return symbolize::ResolveElfSymbols(elf, *source, addresses);
+  }
+
+  void NameKernel() {
+    if (kernel_nodes_.empty()) return;
+    const KernelImage& kernel = builder_.Kernel();
+    std::map<std::string, profile::MappingId> mappings;
+    std::unordered_map<uint64_t, profile::LocationId> by_address;
+    for (const uint32_t node : kernel_nodes_) {
+      const uint64_t address = AddressOf(node);
+      const auto [known, is_new] = by_address.try_emplace(address);
+      if (is_new) known->second = NameKernelAddress(kernel, address, mappings);
+      locations_[node] = known->second;
+    }
+  }
+
+  profile::LocationId NameKernelAddress(const KernelImage& kernel, uint64_t address,
+                                        std::map<std::string, profile::MappingId>& mappings) {
+    symbolize::KernelLocation location;
+    location.image_address = address;
+    if (kernel.names != nullptr) location = kernel.names->Resolve(address);
+    const auto [mapping, is_new] = mappings.try_emplace(location.module);
+    if (is_new) {
+      profile::Mapping added;
+      added.path = profile_.InternString(location.module.empty() ? std::string(profile::kKernelPath)
+                                                                 : "[" + location.module + "]");
+      if (location.module.empty()) added.build_id = profile_.InternString(kernel.build_id);
+      added.has_functions = kernel.names != nullptr;
+      mapping->second = profile_.AddMapping(added);
+    }
+    return MakeLocation(mapping->second, location.image_address, &location.symbol);
+  }
+
+  void NameUnmapped() {
+    for (const uint32_t node : unmapped_nodes_) {
+      locations_[node] = MakeLocation(profile::kNoMapping, AddressOf(node), nullptr);
+    }
+  }
+
+  void AddTextLabel(std::string_view key, std::string_view text) {
+    if (!text.empty()) labels_.push_back(profile_.TextLabel(key, text));
+  }
+
+  profile::LabelSetId LabelsOf(const aggregate::Thread& thread, abi_stop_reason reason) {
+    labels_.clear();
+    const process::TaskInfo* task = nullptr;
+    if (thread.process != 0) task = &builder_.processes_.task(process::TaskId(thread.process));
+    AddTextLabel(profile::kLabelProcess, task != nullptr ? task->comm : thread.name);
+    AddTextLabel(profile::kLabelThread, thread.name);
+    labels_.push_back(profile_.NumberLabel(profile::kLabelPid, thread.pid));
+    labels_.push_back(profile_.NumberLabel(profile::kLabelTid, thread.tid));
+    if (task != nullptr) {
+      const process::Labels& labels = *task->labels;
+      AddTextLabel("exe", labels.executable);
+      AddTextLabel("service.name", labels.service_name);
+      AddTextLabel("service.version", labels.service_version);
+      AddTextLabel("service.rule", labels.rule == process::ServiceRule::kUnknown
+                                       ? std::string_view()
+                                       : process::ServiceRuleName(labels.rule));
+      AddTextLabel("container.id", labels.container_id);
+      AddTextLabel("k8s.pod.uid", labels.pod_uid);
+      AddTextLabel("systemd.unit", labels.unit);
+    }
+    AddTextLabel("incomplete", LowerCase(StopReasonName(reason)));
+    return profile_.InternLabels(labels_);
+  }
+
+  void AddRow(const aggregate::Row& row, int64_t period_ns) {
+    stack_.clear();
+    const aggregate::StackTrie& stacks = aggregator_.stacks();
+    for (aggregate::NodeId node = row.stack; node != aggregate::StackTrie::kRoot;
+         node = stacks.parent(node)) {
+      stack_.push_back(locations_[node.value()]);
+    }
+    const auto count = static_cast<int64_t>(row.value);
+    const int64_t values[] = {count, count * period_ns};
+    profile_.AddSample(profile_.InternStack(stack_),
+                       LabelsOf(aggregator_.thread(row.thread), row.stop_reason), values);
+  }
+
+  ProfileBuilder& builder_;
+  const aggregate::Aggregator& aggregator_;
+  profile::Profile profile_;
+  std::map<profile::ImageId, Nodes> nodes_by_image_;
+  Nodes kernel_nodes_;
+  Nodes unmapped_nodes_;
+  std::vector<profile::LocationId> locations_;  // by node
+  std::vector<profile::Line> lines_;
+  std::vector<profile::Label> labels_;
+  std::vector<profile::LocationId> stack_;
+};
+
+ProfileBuilder::ProfileBuilder(process::ProcessTable& processes, process::ImageStore& images,
+                               const process::ProcView& proc)
+    : processes_(processes), images_(images), proc_(proc) {}
+
+const KernelImage& ProfileBuilder::Kernel() {
+  if (!kernel_) kernel_ = ReadKernelImage();
+  return *kernel_;
+}
+
+profile::Profile ProfileBuilder::Build(const aggregate::Aggregator& aggregator,
+                                       const RecordingFacts& facts) {
+  return Work(*this, aggregator).Run(facts);
+}
+
+}  // namespace vesta::agent

@@ -1,0 +1,237 @@
+#include "src/cli/agent_session.h"
+
+#include <signal.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <ctime>
+
+#include "abi/counters.h"
+
+namespace vesta::cli {
+namespace {
+
+// A signal handler can reach nothing else.
+volatile std::sig_atomic_t stop_signal_arrived = 0;
+
+void NoteStopSignal(int) { stop_signal_arrived = 1; }
+
+void SetHandler(int signal, void (*handler)(int), int flags) {
+  struct sigaction action{};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  ::sigaction(signal, &action, nullptr);
+}
+
+uint64_t ClockNs(clockid_t clock) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+enum class CounterKind { RECEIVED, EXCLUDED, KEPT, DROPPED, DETAIL };
+
+struct CounterInfo {
+  const char* name;
+  CounterKind kind;
+};
+
+constexpr CounterInfo kCounters[] = {
+#define COUNTER_INFO(name, kind, meaning) {#name, CounterKind::kind},
+    ABI_COUNTERS(COUNTER_INFO)
+#undef COUNTER_INFO
+};
+
+struct StopInfo {
+  const char* name;
+  bool is_complete;
+};
+
+constexpr StopInfo kStops[] = {
+#define STOP_INFO(name, is_complete, meaning) {#name, (is_complete) != 0},
+    ABI_STOP_REASONS(STOP_INFO)
+#undef STOP_INFO
+};
+
+std::string LowerCase(const char* text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
+// "dropped_ring_full" -> "ring_full"
+std::string WithoutPrefix(const std::string& name) {
+  const size_t underscore = name.find('_');
+  return underscore == std::string::npos ? name : name.substr(underscore + 1);
+}
+
+// The kernel's own page.
+BookStage KernelStage(const agent::source::KernelBook& kernel, Reasons& details) {
+  BookStage stage;
+  stage.name = "kernel";
+  for (int i = 0; i < ABI_COUNTER_COUNT; ++i) {
+    const uint64_t value = kernel.page.value[i];
+    const std::string name = kCounters[i].name;
+    switch (kCounters[i].kind) {
+      case CounterKind::RECEIVED:
+        stage.received = value;
+        break;
+      case CounterKind::EXCLUDED:
+        stage.excluded.emplace_back(WithoutPrefix(name), value);
+        break;
+      case CounterKind::KEPT:
+        stage.kept = value;
+        break;
+      case CounterKind::DROPPED:
+        stage.dropped.emplace_back(WithoutPrefix(name), value);
+        break;
+      case CounterKind::DETAIL:
+        details.emplace_back(name, value);
+        break;
+    }
+  }
+  return stage;
+}
+
+}  // namespace
+
+agent::AgentOptions ToAgentOptions(const Settings& settings) {
+  agent::AgentOptions options;
+  options.tick = settings.event == Event::kCycles ? agent::source::TickEvent::kCycles
+                                                  : agent::source::TickEvent::kCpuClock;
+  options.frequency_hz = settings.frequency_hz;
+  options.ring_bytes = settings.ring_bytes;
+  options.memory_limit_bytes = settings.memory_limit_bytes;
+  options.table_budget_bytes = settings.table_budget_bytes;
+  options.pids = settings.pids;
+  switch (settings.unwind_loop) {
+    case UnwindLoop::kAuto:
+      options.loop = agent::source::WalkerLoop::kAuto;
+      break;
+    case UnwindLoop::kBpfLoop:
+      options.loop = agent::source::WalkerLoop::kBpfLoop;
+      break;
+    case UnwindLoop::kBounded:
+      options.loop = agent::source::WalkerLoop::kBounded;
+      break;
+  }
+  return options;
+}
+
+int64_t PeriodNs(const Settings& settings) {
+  return 1'000'000'000 / static_cast<int64_t>(settings.frequency_hz);
+}
+
+bool ProcessExists(uint32_t pid) {
+  return ::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM;
+}
+
+base::Result<void> CheckPids(const std::vector<uint32_t>& pids) {
+  for (const uint32_t pid : pids) {
+    if (!ProcessExists(pid)) {
+      return base::Error(base::ErrorCode::kNotFound, "there is no process " + std::to_string(pid) +
+                                                         "; `pgrep -l NAME` finds pids by name");
+    }
+  }
+  return {};
+}
+
+StopSignals::StopSignals() {
+  stop_signal_arrived = 0;
+  SetHandler(SIGINT, NoteStopSignal, 0);
+  SetHandler(SIGTERM, NoteStopSignal, 0);
+}
+
+StopSignals::~StopSignals() {
+  SetHandler(SIGINT, SIG_DFL, 0);
+  SetHandler(SIGTERM, SIG_DFL, 0);
+}
+
+bool StopSignals::arrived() const { return stop_signal_arrived != 0; }
+
+uint64_t NowMonoNs() { return ClockNs(CLOCK_MONOTONIC); }
+uint64_t NowUnixNs() { return ClockNs(CLOCK_REALTIME); }
+
+RecordingBook MakeBook(agent::Agent& agent, const agent::NamingBook& naming, uint64_t time_unix_ms,
+                       uint64_t duration_ns) {
+  RecordingBook book;
+  book.time_unix_ms = time_unix_ms;
+  book.duration_ns = duration_ns;
+  const agent::source::KernelBook kernel = agent.source().ReadBook();
+  book.stages.push_back(KernelStage(kernel, book.details));
+
+  // Between the ring and the aggregator a record can only be damaged.
+  const agent::aggregate::AggregatorBook& aggregator = agent.aggregator().book();
+  BookStage stage;
+  stage.name = "agent";
+  stage.received = book.stages[0].kept;
+  stage.kept = aggregator.kept;
+  stage.dropped.emplace_back("damaged_record", kernel.damaged_records);
+  stage.dropped.emplace_back("memory", aggregator.dropped_memory);
+  book.stages.push_back(stage);
+
+  for (int i = 0; i < ABI_STOP_COUNT; ++i) {
+    const uint64_t count = aggregator.kept_by_stop_reason[static_cast<size_t>(i)];
+    if (!kStops[i].is_complete) {
+      book.incomplete.emplace_back(LowerCase(kStops[i].name), count);
+    }
+  }
+  const auto detail = [&](const char* name, uint64_t value) {
+    book.details.emplace_back(name, value);
+  };
+  const agent::process::ProcessCounters& processes = agent.processes().counters();
+  const agent::unwind::TableStoreBook& tables = agent.tables().book();
+  detail("sequence_gaps", kernel.sequence_gaps);
+  detail("process_events", kernel.process_events);
+  detail("process_events_lost", kernel.process_events_lost);
+  detail("walks_finished_by_agent", agent.finish_book().completed);
+  detail("tables_loaded", tables.loaded);
+  detail("tables_evicted", tables.evicted);
+  detail("tables_too_large", tables.refused_too_large);
+  detail("tables_failed", tables.failed);
+  detail("table_build_us", tables.build_time_ns / 1000);
+  detail("labels_unknown", processes.labels_unknown);
+  detail("mappings_beyond_limit", processes.mappings_beyond_limit);
+  detail("processes_beyond_limit", processes.processes_beyond_limit);
+  detail("addresses", naming.addresses);
+  detail("addresses_unnamed", naming.unnamed);
+  return book;
+}
+
+std::vector<std::string> QualityNotes(const RecordingBook& book) {
+  std::vector<std::string> notes;
+  uint64_t kept = 0;
+  std::string lost;
+  uint64_t lost_count = 0;
+  for (const BookStage& stage : book.stages) {
+    kept = stage.kept;
+    for (const auto& [reason, count] : stage.dropped) {
+      if (count == 0) continue;
+      lost_count += count;
+      lost += (lost.empty() ? "" : ", ") + reason + " " + std::to_string(count);
+    }
+  }
+  if (lost_count != 0) {
+    notes.push_back(std::to_string(lost_count) + " samples lost (" + lost + ")");
+  }
+  std::string incomplete;
+  uint64_t incomplete_count = 0;
+  for (const auto& [reason, count] : book.incomplete) {
+    if (count == 0) continue;
+    incomplete_count += count;
+    incomplete += (incomplete.empty() ? "" : ", ") + reason + " " + std::to_string(count);
+  }
+  if (incomplete_count != 0) {
+    char share[32];
+    std::snprintf(share, sizeof(share), "%.2f%%",
+                  100.0 * static_cast<double>(incomplete_count) / static_cast<double>(kept));
+    notes.push_back(std::to_string(incomplete_count) + " stacks incomplete, " + share + " (" +
+                    incomplete + ")");
+  }
+  return notes;
+}
+
+}  // namespace vesta::cli

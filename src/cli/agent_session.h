@@ -1,0 +1,44 @@
+// What `record` and the live `top` share: an agent made from the user's options, the signals that
+// end it, and its book.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/agent/agent.h"
+#include "src/agent/profile_builder.h"
+#include "src/cli/options.h"
+#include "src/cli/recording_book.h"
+
+namespace vesta::cli {
+
+agent::AgentOptions ToAgentOptions(const Settings& settings);
+
+// CPU time that one sample stands for.
+int64_t PeriodNs(const Settings& settings);
+
+// Errors: NotFound for a pid that no process has.
+base::Result<void> CheckPids(const std::vector<uint32_t>& pids);
+bool ProcessExists(uint32_t pid);
+
+// Catches SIGINT and SIGTERM while it lives.
+class StopSignals {
+ public:
+  StopSignals();
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+  bool arrived() const;
+};
+
+RecordingBook MakeBook(agent::Agent& agent, const agent::NamingBook& naming, uint64_t time_unix_ms,
+                       uint64_t duration_ns);
+
+// What a reader of the table must know: samples lost, stacks incomplete; nothing when all is well.
+std::vector<std::string> QualityNotes(const RecordingBook& book);
+
+uint64_t NowMonoNs();
+uint64_t NowUnixNs();
+
+}  // namespace vesta::cli

@@ -1,0 +1,130 @@
+// `vesta top` without a file: the table of the last interval, again and again.
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "src/cli/agent_session.h"
+#include "src/cli/options.h"
+#include "src/cli/output.h"
+#include "src/flame/top_render.h"
+#include "src/flame/top_table.h"
+
+namespace vesta::cli {
+namespace {
+
+constexpr uint64_t kPollNs = 100'000'000;
+constexpr uint64_t kNsPerMs = 1'000'000;
+constexpr const char* kHomeAndClear = "\033[H\033[2J";
+constexpr const char* kEnterScreen = "\033[?1049h\033[?25l";
+constexpr const char* kLeaveScreen = "\033[?25h\033[?1049l";
+// Heading, notes, titles and the rest line around the rows.
+constexpr size_t kLinesAroundRows = 8;
+
+// A screen of its own while it lives, so that the user's scroll-back stays as it was.
+class Screen {
+ public:
+  explicit Screen(bool on_terminal) : on_terminal_(on_terminal) {
+    if (on_terminal_) PrintOut(kEnterScreen);
+  }
+  ~Screen() {
+    if (on_terminal_) PrintOut(kLeaveScreen);
+  }
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+
+ private:
+  bool on_terminal_;
+};
+
+class LiveTop {
+ public:
+  explicit LiveTop(const TopOptions& options)
+      : options_(options),
+        on_terminal_(options.format == Format::kTable && ::isatty(STDOUT_FILENO) == 1) {}
+
+  base::Result<int> Run() {
+    RETURN_IF_ERROR(CheckPids(options_.pids));
+    agent::AgentOptions agent_options = ToAgentOptions(options_);
+    agent_options.chosen_processes_only = !options_.pids.empty();
+    ASSIGN_OR_RETURN(agent_, agent::Agent::Create(agent_options));
+    builder_ = std::make_unique<agent::ProfileBuilder>(agent_->processes(), agent_->images(),
+                                                       agent_->proc());
+    RETURN_IF_ERROR(agent_->Start());
+    const uint64_t started_mono_ns = NowMonoNs();
+    const Screen screen(on_terminal_);
+    int status = 0;
+    while (status == 0 && !IsOver(started_mono_ns)) status = ShowInterval();
+    agent_->Stop();
+    return status;
+  }
+
+ private:
+  bool IsOver(uint64_t started_mono_ns) const {
+    if (signals_.arrived()) return true;
+    if (options_.duration_ns != 0 && NowMonoNs() - started_mono_ns >= options_.duration_ns) {
+      return true;
+    }
+    return !options_.pids.empty() &&
+           std::none_of(options_.pids.begin(), options_.pids.end(), ProcessExists);
+  }
+
+  int ShowInterval() {
+    const uint64_t started_mono_ns = NowMonoNs();
+    agent::RecordingFacts facts;
+    facts.time_unix_ns = static_cast<int64_t>(NowUnixNs());
+    for (;;) {
+      const uint64_t elapsed_ns = NowMonoNs() - started_mono_ns;
+      if (elapsed_ns >= options_.interval_ns || signals_.arrived()) break;
+      agent_->Poll(std::min(kPollNs, options_.interval_ns - elapsed_ns));
+    }
+    facts.duration_ns = static_cast<int64_t>(NowMonoNs() - started_mono_ns);
+    facts.period_ns = PeriodNs(options_);
+    const profile::Profile profile = builder_->Build(agent_->aggregator(), facts);
+    agent_->aggregator().Clear();
+    return Show(profile, facts);
+  }
+
+  int Show(const profile::Profile& profile, const agent::RecordingFacts& facts) {
+    flame::TopRenderOptions render;
+    render.rows_max = options_.rows;
+    winsize size{};
+    if (on_terminal_ && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) {
+      render.width_columns = size.ws_col;
+      if (size.ws_row > kLinesAroundRows) {
+        render.rows_max = std::min<size_t>(render.rows_max, size.ws_row - kLinesAroundRows);
+      }
+    }
+    render.notes = QualityNotes(MakeBook(*agent_, builder_->book(),
+                                         static_cast<uint64_t>(facts.time_unix_ns) / kNsPerMs,
+                                         static_cast<uint64_t>(facts.duration_ns)));
+    const auto order =
+        options_.sort == SortBy::kTotal ? flame::TopOrder::kTotal : flame::TopOrder::kSelf;
+    const flame::TopTable table =
+        flame::MakeTopTable(profile, profile.DefaultSampleTypeIndex(), order);
+    std::string text = on_terminal_ ? kHomeAndClear : "";
+    text += options_.format == Format::kJson ? flame::RenderTopJson(table, render)
+                                             : flame::RenderTopText(table, render);
+    if (!on_terminal_) text += '\n';
+    return PrintOut(text);
+  }
+
+  const TopOptions& options_;
+  bool on_terminal_;
+  StopSignals signals_;
+  std::unique_ptr<agent::Agent> agent_;
+  std::unique_ptr<agent::ProfileBuilder> builder_;
+};
+
+}  // namespace
+
+int RunLiveTop(const TopOptions& options) {
+  const auto status = LiveTop(options).Run();
+  return status.ok() ? *status : ReportFailure("top", status.error());
+}
+
+}  // namespace vesta::cli

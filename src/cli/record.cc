@@ -1,0 +1,160 @@
+// `vesta record`: samples for a while, then prints the table and writes the files.
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include "src/cli/agent_session.h"
+#include "src/cli/options.h"
+#include "src/cli/output.h"
+#include "src/cli/progress.h"
+#include "src/cli/recorded_command.h"
+#include "src/flame/top_render.h"
+#include "src/flame/top_table.h"
+#include "src/wire/profile_file.h"
+
+namespace vesta::cli {
+namespace {
+
+constexpr int kInterrupted = 130;
+constexpr uint64_t kPollNs = 100'000'000;
+constexpr uint64_t kNsPerMs = 1'000'000;
+
+class Recording {
+ public:
+  explicit Recording(const RecordOptions& options) : options_(options), progress_(options.quiet) {}
+
+  base::Result<int> Run() {
+    RETURN_IF_ERROR(CheckPids(options_.pids));
+    RETURN_IF_ERROR(Start());
+    while (!IsOver()) {
+      agent_->Poll(TimeLeftNs());
+      const auto& book = agent_->aggregator().book();
+      progress_.Show(NowMonoNs() - started_mono_ns_, options_.duration_ns, book.kept,
+                     book.received - book.kept);
+    }
+    agent_->Stop();
+    duration_ns_ = NowMonoNs() - started_mono_ns_;
+    progress_.Say("naming functions");
+    int status = Report();
+    if (command_ && !command_->Poll()) {
+      progress_.Say("waiting for the command to end");
+      command_->Wait();
+    }
+    progress_.Clear();
+    if (status != 0) return status;
+    if (command_) return command_->Wait();
+    return signals_.arrived() ? kInterrupted : 0;
+  }
+
+ private:
+  base::Result<void> Start() {
+    agent::AgentOptions agent_options = ToAgentOptions(options_);
+    const bool has_command = !options_.command.empty();
+    agent_options.chosen_processes_only = !options_.all && (has_command || !options_.pids.empty());
+    agent_options.follow_children = has_command && !options_.all;
+    ASSIGN_OR_RETURN(agent_, agent::Agent::Create(agent_options));
+    if (has_command) {
+      ASSIGN_OR_RETURN(RecordedCommand command, RecordedCommand::Start(options_.command));
+      command_.emplace(std::move(command));
+      if (agent_options.chosen_processes_only) {
+        RETURN_IF_ERROR(agent_->ChooseProcess(static_cast<uint32_t>(command_->pid())));
+      }
+    }
+    started_mono_ns_ = NowMonoNs();
+    started_unix_ns_ = NowUnixNs();
+    RETURN_IF_ERROR(agent_->Start());
+    if (command_) RETURN_IF_ERROR(command_->Release());
+    return {};
+  }
+
+  uint64_t TimeLeftNs() const {
+    if (options_.duration_ns == 0) return kPollNs;
+    const uint64_t elapsed_ns = NowMonoNs() - started_mono_ns_;
+    return std::min(kPollNs, options_.duration_ns - std::min(elapsed_ns, options_.duration_ns));
+  }
+
+  bool IsOver() {
+    if (signals_.arrived()) return true;
+    if (options_.duration_ns != 0 && NowMonoNs() - started_mono_ns_ >= options_.duration_ns) {
+      return true;
+    }
+    if (command_) return command_->Poll().has_value();
+    // Only the end of all of them ends the recording.
+    return !options_.pids.empty() &&
+           std::none_of(options_.pids.begin(), options_.pids.end(), ProcessExists);
+  }
+
+  // Prints the table, writes files and the book. Returns an exit status.
+  int Report() {
+    agent::ProfileBuilder builder(agent_->processes(), agent_->images(), agent_->proc());
+    agent::RecordingFacts facts;
+    facts.time_unix_ns = static_cast<int64_t>(started_unix_ns_);
+    facts.duration_ns = static_cast<int64_t>(duration_ns_);
+    facts.period_ns = PeriodNs(options_);
+    const profile::Profile profile = builder.Build(agent_->aggregator(), facts);
+    const RecordingBook book =
+        MakeBook(*agent_, builder.book(), started_unix_ns_ / kNsPerMs, duration_ns_);
+    progress_.Clear();
+
+    int status = PrintTable(profile, book, builder.kernel_names_problem());
+    for (const std::string& path : options_.outputs) {
+      if (const auto written = wire::WriteProfileFile(path, profile); !written.ok()) {
+        status = ReportFailure("record", written.error());
+      } else if (!options_.quiet && path != "-") {
+        std::fprintf(stderr, "wrote %s\n", path.c_str());
+      }
+    }
+    if (const auto saved = SaveBook(options_.state_dir, book); !saved.ok()) {
+      // The recording itself is whole; only `vesta doctor` will not know of it.
+      std::fprintf(stderr, "vesta record: the book of this recording was not kept: %s\n",
+                   saved.error().message().c_str());
+    }
+    return status;
+  }
+
+  int PrintTable(const profile::Profile& profile, const RecordingBook& book,
+                 const std::string& kernel_names_problem) {
+    const size_t cpu = profile.DefaultSampleTypeIndex();
+    const auto order =
+        options_.sort == SortBy::kTotal ? flame::TopOrder::kTotal : flame::TopOrder::kSelf;
+    flame::TopRenderOptions render;
+    render.rows_max = options_.rows;
+    winsize size{};
+    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) render.width_columns = size.ws_col;
+    render.notes = QualityNotes(book);
+    if (!kernel_names_problem.empty()) {
+      render.notes.push_back("kernel functions have no names: " + kernel_names_problem);
+    }
+    const std::string text = flame::RenderTopText(flame::MakeTopTable(profile, cpu, order), render);
+    // A profile on standard output must stay readable for the next program.
+    const bool output_is_taken =
+        std::any_of(options_.outputs.begin(), options_.outputs.end(),
+                    [](const std::string& path) { return path == "-" || path == "/dev/stdout"; });
+    if (!output_is_taken) return PrintOut(text);
+    std::fputs(text.c_str(), stderr);
+    return 0;
+  }
+
+  const RecordOptions& options_;
+  StopSignals signals_;
+  Progress progress_;
+  std::unique_ptr<agent::Agent> agent_;
+  std::optional<RecordedCommand> command_;
+  uint64_t started_mono_ns_ = 0;
+  uint64_t started_unix_ns_ = 0;
+  uint64_t duration_ns_ = 0;
+};
+
+}  // namespace
+
+int RunRecord(const RecordOptions& options) {
+  const auto status = Recording(options).Run();
+  return status.ok() ? *status : ReportFailure("record", status.error());
+}
+
+}  // namespace vesta::cli
