@@ -212,8 +212,11 @@ void ProcessTable::Apply(const MmapEvent& event, uint64_t time_mono_ns) {
 void ProcessTable::Apply(const CommEvent& event, uint64_t time_mono_ns) {
   Process* process = Get(event.pid);
   if (process == nullptr) {
-    if (event.is_exec) ReadWithBackOff(event.pid);
-    return;
+    if (!event.is_exec) return;
+    // All that a new program maps is still to come, so /proc need not be asked.
+    process = NewProcess(event.pid);
+    if (process == nullptr) return;
+    process->known_mono_ns = time_mono_ns;
   }
   const bool is_new = time_mono_ns >= process->known_mono_ns;
   if (event.is_exec) {

@@ -508,6 +508,17 @@ TEST_F(ProcessTableTest, AMappingOfAnUnknownProcessMakesItKnown) {
   EXPECT_EQ(Paths(10), (Strings{"/bin/a", "/lib/x.so"}));
 }
 
+TEST_F(ProcessTableTest, AnExecMakesAnUnknownProcessKnownFromItsEventsAlone) {
+  Start(10, "a", 100, "/bin/a").mappings.clear();
+  ApplyExec(10, "a");
+  ApplyMmap(10, "/bin/a", kBase);
+  EXPECT_EQ(Paths(10), Strings{"/bin/a"});
+  EXPECT_EQ(table_->counters().proc_reads, 0u);
+  EXPECT_EQ(TaskOf(10, 100 * kTickNs + 5, 9).comm, "a");
+  EXPECT_EQ(table_->Find(10)->start_boot_ns, 100 * kTickNs + 5);
+  EXPECT_EQ(table_->Find(10)->exec_id, 9u);
+}
+
 TEST_F(ProcessTableTest, AfterLostEventsAllIsReadAgainButNotTooOften) {
   Start(10, "a", 100);
   Start(11, "b", 100);
