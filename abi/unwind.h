@@ -122,7 +122,7 @@ enum {
 
 /* A process as the walker knows it; key: tgid. */
 struct abi_process {
-	__u64 start_boot_ns; /* of the thread group leader */
+	__u64 start_boot_ns; /* of the thread group leader; 0 = not known exactly */
 	__u32 exec_id;
 	__u32 mapping_first; /* extent in the map of mappings */
 	__u32 mapping_count;

@@ -143,7 +143,8 @@ static __always_inline struct abi_process *known_process(__u32 tgid, __u32 exec_
 
 	if (!process || process->exec_id != exec_id)
 		return (void *)0;
-	if (start_boot_ns != 0 && process->start_boot_ns != start_boot_ns)
+	if (start_boot_ns != 0 && process->start_boot_ns != 0 &&
+	    process->start_boot_ns != start_boot_ns)
 		return (void *)0;
 	return process;
 }

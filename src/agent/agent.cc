@@ -100,7 +100,17 @@ Agent::Agent(const AgentOptions& options, const Budget& budget,
       finisher_(*source_),
       aggregator_(budget.aggregate_bytes) {}
 
-base::Result<void> Agent::Start() { return source_->Start(); }
+base::Result<void> Agent::Start() {
+  // News of processes is collected since Create, so nothing falls between it and this scan.
+  const uint64_t scanned_mono_ns = proc_.NowMonoNs();
+  processes_.Scan();
+  for (const abi_task_identity& task : source_->ListTasks()) {
+    if (processes_.Find(task.tgid) == nullptr) continue;
+    processes_.NoteExecId(task.tgid, task.exec_id, task.start_boot_ns, scanned_mono_ns);
+  }
+  PublishChanged();
+  return source_->Start();
+}
 
 void Agent::Poll(uint64_t wait_ns_max) {
   source_->Wait(std::min(wait_ns_max, busy_ ? kPollBusyNs : kPollNs));
@@ -204,9 +214,9 @@ void Agent::PublishChanged() {
 // Tells the kernel of the process, or that there is none.
 void Agent::Publish(uint32_t pid) {
   const process::Process* process = processes_.Find(pid);
-  // A sample brings what is not known yet: the exact start and the count of execs.
-  if (process == nullptr || process->exited || process->is_kernel_thread || process->exec_id == 0 ||
-      !process->start_is_exact) {
+  // The count of execs may be unknown yet; the first sample brings it.
+  if (process == nullptr || process->exited || process->is_kernel_thread ||
+      process->exec_id == 0) {
     publisher_.Remove(pid);
     return;
   }
@@ -221,8 +231,9 @@ void Agent::Publish(uint32_t pid) {
                          has_table ? image_id : uint32_t{ABI_TABLE_SLOT_NONE}});
   }
   // Without room the process stays unknown, which its samples say.
+  const uint64_t start_boot_ns = process->start_is_exact ? process->start_boot_ns : 0;
   static_cast<void>(
-      publisher_.Publish(pid, {process->start_boot_ns, process->exec_id}, mappings_).ok());
+      publisher_.Publish(pid, {start_boot_ns, process->exec_id}, mappings_).ok());
 }
 
 base::Result<object::UnwindTable> Agent::BuildTable(uint32_t image_id) {

@@ -47,8 +47,9 @@ void ProcessPublisher::Remove(uint32_t tgid) {
 
 bool ProcessPublisher::Knows(uint32_t tgid, const Identity& identity) const {
   const auto entry = processes_.find(tgid);
-  return entry != processes_.end() && entry->second.start_boot_ns == identity.start_boot_ns &&
-         entry->second.exec_id == identity.exec_id;
+  if (entry == processes_.end() || entry->second.exec_id != identity.exec_id) return false;
+  const uint64_t known_start_ns = entry->second.start_boot_ns;
+  return known_start_ns == 0 || known_start_ns == identity.start_boot_ns;
 }
 
 std::span<const abi_mapping> ProcessPublisher::Mappings(uint32_t tgid) const {

@@ -24,7 +24,7 @@ class ProcessPublisher {
       : kernel_(kernel), extents_(static_cast<uint32_t>(kernel.mappings().size())) {}
 
   struct Identity {
-    uint64_t start_boot_ns = 0;
+    uint64_t start_boot_ns = 0;  // 0 = not known exactly: the count of execs decides
     uint32_t exec_id = 0;
   };
 

@@ -36,6 +36,10 @@ TEST(ProcessPublisherTest, KnowsOnlyTheVeryIncarnation) {
   EXPECT_TRUE(publisher.Knows(10, {77, 2}));
   EXPECT_FALSE(publisher.Knows(10, {77, 3}));
   EXPECT_FALSE(publisher.Knows(10, {78, 2}));
+  ASSERT_TRUE(publisher.Publish(11, {0, 2}, MappingsAt(0x1000, 1)).ok());
+  EXPECT_TRUE(publisher.Knows(11, {99, 2})) << "a start that is not known exactly fits all";
+  EXPECT_FALSE(publisher.Knows(11, {99, 3}));
+  publisher.Remove(11);
   publisher.Remove(10);
   EXPECT_FALSE(publisher.Knows(10, {77, 2}));
   EXPECT_TRUE(kernel.processes.empty());
