@@ -23,9 +23,9 @@ constexpr CommandSpec kCommands[] = {
      "itself.\n"},
     {"top", kTop, "print the table of a recorded profile, or a live one",
      "vesta top FILE [OPTIONS]\n"
-     "vesta top [OPTIONS]                              live, until Ctrl-C or q\n",
+     "vesta top [OPTIONS]                              live, until Ctrl-C\n",
      "vesta top cpu.pb.gz                              a file of vesta, or any pprof file\n"
-     "vesta top cpu.pb.gz --sort total -n 50           what is called from where counts in\n"
+     "vesta top cpu.pb.gz --sort total -n 50           by time with callees, a longer table\n"
      "vesta top cpu.pb.gz --json                       for programs\n"
      "vesta top --pid 1234                             one process, live\n",
      "FILE may be a pprof file of another tool, packed or not.\n"

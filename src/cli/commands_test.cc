@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "src/base/byte_source.h"
+
 namespace vesta::cli {
 namespace {
 
@@ -75,6 +77,12 @@ TEST(HelpTest, MarkdownHasARowForEachOption) {
   for (const OptionSpec& option : AllOptions()) {
     EXPECT_NE(text.find("| `" + std::string(option.flag) + "` |"), std::string::npos);
   }
+}
+
+TEST(HelpTest, DocumentedSettingsAreUpToDate) {
+  const auto file = base::ReadSmallFile(VESTA_SOURCE_DIR "/docs/config.md");
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(*file, ConfigMarkdown()) << "`tools/dev gen` writes docs/config.md";
 }
 
 }  // namespace

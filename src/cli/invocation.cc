@@ -316,7 +316,7 @@ void CheckSettings(const CommandSpec& command, const Inputs& inputs, Collector& 
 // Options of the live table mean nothing for a file, and the other way round.
 void CheckTop(const Arguments& arguments, const TopOptions& options, Collector& collector) {
   constexpr std::string_view kOfFile[] = {"type"};
-  constexpr std::string_view kOfBoth[] = {"rows", "sort", "format", "color", "state-dir"};
+  constexpr std::string_view kOfBoth[] = {"rows", "sort", "format", "state-dir"};
   const auto is_in = [](auto& flags, std::string_view flag) {
     return std::find(std::begin(flags), std::end(flags), flag) != std::end(flags);
   };

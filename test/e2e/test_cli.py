@@ -134,16 +134,16 @@ def test_top_of_a_file_as_table_and_as_json(vesta, folder):
     path = write(f"{folder}/a.folded", "app;main;work 70\napp;main;rest 20\napp;main 10\n")
     table = vesta("top", path)
     assert table.returncode == 0
-    lines = table.stdout.splitlines()
-    rows = [line.split() for line in lines if "%" in line]
+    def rows_of(text):
+        return [line.split() for line in text.splitlines() if "% " in line and line[0] == " "][1:]
+    rows = rows_of(table.stdout)
     assert rows[0][1] == "70.00%" and rows[0][4] == "work", table.stdout
     report = json.loads(vesta("top", path, "--json").stdout)
     assert [(f["name"], f["self"], f["total"]) for f in report["functions"]][:2] == \
         [("work", 70, 70), ("rest", 20, 20)]
     by_total = json.loads(vesta("top", path, "--json", "--sort", "total").stdout)
     assert by_total["functions"][0]["total"] == 100
-    assert len([line for line in vesta("top", path, "-n", "1").stdout.splitlines()
-                if "%" in line and "more" not in line]) == 1
+    assert len(rows) == 4 and len(rows_of(vesta("top", path, "-n", "1").stdout)) == 1
 
 
 @pytest.mark.parametrize("content, says", [
