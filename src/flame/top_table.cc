@@ -78,7 +78,6 @@ class Builder {
   };
 
   StringId NameOf(profile::FunctionId id) const {
-    if (id == profile::kNoFunction) return {};
     const profile::Function& function = profile_.function(id);
     return function.name == StringId{} ? function.system_name : function.name;
   }

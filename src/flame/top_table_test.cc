@@ -151,9 +151,7 @@ TEST(TopTableTest, EqualsACountByHandOnRandomProfiles) {
         const auto location = profile.location(id);
         const std::string image(profile::MappingShortName(profile, location.mapping));
         for (const profile::Line& line : location.lines) {
-          std::string_view name;
-          if (line.function != profile::kNoFunction)
-            name = profile.String(profile.function(line.function).name);
+          const auto name = profile.String(profile.function(line.function).name);
           frames.push_back({std::string(name), image});
         }
         if (location.lines.empty()) frames.push_back({"", image});

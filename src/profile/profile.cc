@@ -278,7 +278,7 @@ base::Result<void> Profile::Validate() const {
   }
   for (uint32_t i = 0; i < locations_.size(); ++i) {
     for (const Line& line : location_lines_[i]) {
-      if (line.function != kNoFunction && line.function.value() >= functions_.size())
+      if (line.function.value() >= functions_.size())
         return bad("location", i, "function that does not exist");
     }
   }

@@ -26,7 +26,6 @@ using StackId = base::StrongId<struct StackIdTag>;        // StackId{} is the st
 using LabelSetId = base::StrongId<struct LabelSetIdTag>;  // LabelSetId{} is "no labels"
 
 inline constexpr MappingId kNoMapping{std::numeric_limits<uint32_t>::max()};
-inline constexpr FunctionId kNoFunction{std::numeric_limits<uint32_t>::max()};
 
 // Label keys that our recordings use; folded output starts each line with the process.
 inline constexpr std::string_view kLabelProcess = "process";  // comm of the process, text
@@ -61,9 +60,9 @@ struct Function {
 };
 
 struct Line {
-  FunctionId function = kNoFunction;
-  int64_t line = 0;    // 0 = unknown
-  int64_t column = 0;  // 0 = unknown
+  FunctionId function;  // must exist: readers refuse lines without one
+  int64_t line = 0;     // 0 = unknown
+  int64_t column = 0;   // 0 = unknown
   friend bool operator==(const Line&, const Line&) = default;
 };
 

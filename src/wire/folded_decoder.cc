@@ -21,6 +21,12 @@ Error LineError(size_t line_number, const std::string& what) {
                "no folded stacks: line " + std::to_string(line_number) + " " + what);
 }
 
+// A mark alone may be the start of a name in some other encoding; ASCII in UTF-16 has zeros too.
+bool IsUtf16(std::string_view text) {
+  return (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) &&
+         text.substr(0, 64).find('\0') != std::string_view::npos;
+}
+
 class Decoder {
  public:
   base::Result<void> AddLine(std::string_view line, size_t line_number) {
@@ -85,7 +91,7 @@ class Decoder {
 }  // namespace
 
 base::Result<Profile> DecodeFolded(std::string_view text) {
-  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
+  if (IsUtf16(text))
     return LineError(1, "is UTF-16; convert the file first: iconv -f UTF-16 -t UTF-8 FILE");
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   Decoder decoder;

@@ -91,17 +91,18 @@ class Encoder {
       const bool kernel = options_.kernel_suffix && profile::IsKernelLocation(profile_, location);
       frames.clear();
       for (size_t j = location.lines.size(); j-- > 0;)
-        frames.push_back(Frame(NameOf(location, location.lines[j].function, kernel)));
-      if (frames.empty()) frames.push_back(Frame(NameOf(location, profile::kNoFunction, kernel)));
+        frames.push_back(Frame(NameOf(location, &location.lines[j], kernel)));
+      if (frames.empty()) frames.push_back(Frame(NameOf(location, nullptr, kernel)));
       location_frames_.Append(frames);
     }
     no_stack_ = Frame("[no stack]");
   }
 
-  std::string NameOf(const Location& location, profile::FunctionId id, bool kernel) const {
+  // Of one line, or of a location without any.
+  std::string NameOf(const Location& location, const Line* line, bool kernel) const {
     std::string text;
-    if (id != profile::kNoFunction) {
-      const profile::Function& function = profile_.function(id);
+    if (line != nullptr) {
+      const profile::Function& function = profile_.function(line->function);
       const StringId name = function.name == StringId{} ? function.system_name : function.name;
       AppendName(profile_.String(name), text);
     }

@@ -163,8 +163,7 @@ TEST(FoldedTest, ErrorsNameTheLine) {
       {"a;b 1.5\n", "line 1 does not end in a space and a whole number"},
       {"a;b 1 \n", "line 1 does not end in a space and a whole number"},
       {"\n\na 9223372036854775808\n", "line 3 has a count beyond 64 bits"},
-      {"\xff\xfe"
-       "a",
+      {std::string_view("\xff\xfe\x61\0\x20\0", 6),
        "line 1 is UTF-16; convert the file first: iconv -f UTF-16 -t UTF-8 FILE"},
   };
   for (const Case& c : cases) {

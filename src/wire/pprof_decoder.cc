@@ -438,20 +438,13 @@ void Decoder::ReadLocation(std::string_view bytes, const Place& place) {
 profile::Line Decoder::ReadLine(std::string_view bytes, const Place& place) {
   using Field = pprof::LineField;
   profile::Line line;
+  uint64_t function = 0;
   pbf_reader reader = Reader(bytes);
   while (!error_ && reader.next()) {
     switch (reader.tag()) {
-      case Field::kFunctionId: {
-        const uint64_t file_id = Uint(reader, place);
-        if (file_id == 0) break;
-        const auto id = function_ids_.Find(file_id);
-        if (!id) {
-          Fail(place, "function_id " + std::to_string(file_id) + " does not exist");
-          break;
-        }
-        line.function = FunctionId{*id};
+      case Field::kFunctionId:
+        function = Uint(reader, place);
         break;
-      }
       case Field::kLine:
         line.line = Int(reader, place);
         break;
@@ -462,6 +455,12 @@ profile::Line Decoder::ReadLine(std::string_view bytes, const Place& place) {
         reader.skip();
     }
   }
+  const auto id = function_ids_.Find(function);
+  if (!id) {
+    Fail(place, "function_id " + std::to_string(function) + " does not exist");
+    return line;
+  }
+  line.function = FunctionId{*id};
   return line;
 }
 

@@ -15,8 +15,7 @@ struct PprofDecodeOptions {
 
 // Reads a pprof profile, gzip or plain. Order, duplicates, unused rows and empty rows are kept, so
 // that encoding it again loses nothing; unknown fields are skipped.
-// Shape: a label with text and number keeps both; a line may have no function, a location no
-//        mapping; a location that is used must exist.
+// Shape: a label with text and number keeps both; a location may have no mapping and no lines.
 // Cost:  linear; memory is the plain bytes plus the profile.
 // Errors: Corrupt, naming the message, its position and the field: no profile, truncated, an id
 //         that is zero, double or missing, a string index outside the table, a wrong number of

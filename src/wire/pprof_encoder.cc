@@ -151,11 +151,9 @@ class Encoder {
       AddUint(message, Field::kMappingId, PprofId(location.mapping));
       AddUint(message, Field::kAddress, location.address);
       for (const Line& line : location.lines) {
-        const bool named = line.function != profile::kNoFunction;
         line_message.clear();
         pbf_writer writer(line_message);
-        AddUint(writer, pprof::LineField::kFunctionId,
-                named ? uint64_t{line.function.value()} + 1 : 0);
+        AddUint(writer, pprof::LineField::kFunctionId, uint64_t{line.function.value()} + 1);
         AddInt(writer, pprof::LineField::kLine, line.line);
         AddInt(writer, pprof::LineField::kColumn, line.column);
         message.add_message(Field::kLine, line_message);

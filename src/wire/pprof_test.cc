@@ -233,6 +233,9 @@ TEST(PprofTest, ErrorsNameTheRowAndTheField) {
   std::string nested;  // location with a line that names a function
   pbf_writer(nested).add_uint64(1, 1);
   pbf_writer(nested).add_message(4, Numbers({{1, 77}}));
+  std::string nameless;  // location with a line that names none
+  pbf_writer(nameless).add_uint64(1, 1);
+  pbf_writer(nameless).add_message(4, Numbers({{2, 5}}));
   std::string text_first;
   pbf_writer(text_first).add_string(6, "cpu");
   std::string wrong_type;
@@ -265,6 +268,7 @@ TEST(PprofTest, ErrorsNameTheRowAndTheField) {
       {Rows().Message(4, Numbers({{1, 4}, {2, 9}})).bytes(),
        "location 0: mapping_id 9 does not exist"},
       {Rows().Message(4, nested).bytes(), "location 0: function_id 77 does not exist"},
+      {Rows().Message(4, nameless).bytes(), "location 0: function_id 0 does not exist"},
       {Rows().Message(2, Numbers({{1, 3}, {2, 5}})).bytes(),
        "sample 0: location_id 3 does not exist"},
       {Rows().Message(2, "").bytes(), "sample 0: 0 values for 1 sample types"},

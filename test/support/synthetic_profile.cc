@@ -86,7 +86,6 @@ class Maker {
       line.function = FunctionId{static_cast<uint32_t>(Below(profile_.function_count()))};
       line.line = Odd(2) ? static_cast<int64_t>(Below(5000)) : 0;
       line.column = Odd(4) ? 7 : 0;
-      if (Odd(10)) line.function = profile::kNoFunction;
       lines.push_back(line);
     }
     profile::Location location;
@@ -134,13 +133,10 @@ void DumpLocation(const Profile& profile, LocationId id, std::ostringstream& out
         << mapping.has_inline_frames;
   }
   for (const profile::Line& line : location.lines) {
-    out << " | ";
-    if (line.function != profile::kNoFunction) {
-      const profile::Function& function = profile.function(line.function);
-      out << profile.String(function.name) << ' ' << profile.String(function.system_name) << ' '
-          << profile.String(function.file) << ':' << function.start_line << ' ';
-    }
-    out << line.line << ':' << line.column;
+    const profile::Function& function = profile.function(line.function);
+    out << " | " << profile.String(function.name) << ' ' << profile.String(function.system_name)
+        << ' ' << profile.String(function.file) << ':' << function.start_line << ' ' << line.line
+        << ':' << line.column;
   }
   out << '\n';
 }
