@@ -254,6 +254,7 @@ INSTANTIATE_TEST_SUITE_P(AllVersions, GoPclntabLayoutTest,
 struct Build {
   const char* name;
   const char* flags;
+  bool by_all_toolchains = false;  // else by the newest one only
 };
 
 class GoPclntabProgramTest : public testing::TestWithParam<Build> {};
@@ -283,6 +284,7 @@ TEST_P(GoPclntabProgramTest, EqualsWhatGoToolsSay) {
   const auto toolchains = test::GoToolchains();
   if (toolchains.empty()) GTEST_SKIP() << "no Go toolchain on this machine";
   for (const std::string& go : toolchains) {
+    if (go != toolchains[0] && !GetParam().by_all_toolchains) break;
     SCOPED_TRACE(go);
     const test::TemporaryFolder folder;
     const std::string path = test::BuildGoProgram(go, folder, "sample", GetParam().flags);
@@ -324,8 +326,8 @@ TEST_P(GoPclntabProgramTest, EqualsWhatGoToolsSay) {
     EXPECT_GT(equal_count, table->function_count() * 9 / 10);
 
     std::ofstream(folder.path() + "/questions") << questions;
-    std::istringstream answers(test::CommandOutput(toolchains[0] + " tool addr2line " + plain + " < " +
-                                                   folder.path() + "/questions"));
+    std::istringstream answers(test::CommandOutput(toolchains[0] + " tool addr2line " + plain +
+                                                   " < " + folder.path() + "/questions"));
     size_t line_count = 0;
     for (const uint64_t vaddr : asked) {
       std::string name, place;
@@ -350,14 +352,16 @@ TEST_P(GoPclntabProgramTest, EqualsWhatGoToolsSay) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Builds, GoPclntabProgramTest,
-    testing::Values(Build{"normal", ""}, Build{"stripped", "-ldflags='-s -w'"},
-                    Build{"pie", "-buildmode=pie"},
-                    Build{"stripped_pie", "-buildmode=pie -ldflags='-s -w'"},
-                    Build{"external", "-ldflags='-linkmode=external -s -w'"},
-                    Build{"external_pie", "-buildmode=pie -ldflags='-linkmode=external -s -w'"}),
-    [](const auto& instance) { return instance.param.name; });
+INSTANTIATE_TEST_SUITE_P(Builds, GoPclntabProgramTest,
+                         testing::Values(Build{"normal", "", true},
+                                         Build{"stripped", "-ldflags='-s -w'"},
+                                         Build{"pie", "-buildmode=pie"},
+                                         Build{"stripped_pie", "-buildmode=pie -ldflags='-s -w'"},
+                                         Build{"external", "-ldflags='-linkmode=external -s -w'"},
+                                         Build{"external_pie",
+                                               "-buildmode=pie -ldflags='-linkmode=external -s -w'",
+                                               true}),
+                         [](const auto& instance) { return instance.param.name; });
 
 TEST(GoPclntabSearchTest, FindsTheTableWithoutSectionHeaders) {
   const auto toolchains = test::GoToolchains();

@@ -10,9 +10,9 @@ namespace vesta::symbolize {
 // the name as c++filt writes them: "foo(int) [clone .cold]"; the number of an LTO promotion
 // (".llvm.123") says nothing to people and is dropped. Everything else, Go's and C's names and what
 // does not demangle, comes back as it was.
-// Cost:   microseconds; bounded in time, stack and memory for hostile names, which come back as
-//         they were when they are longer than kMangledBytesMax or would grow past
-//         kDemangledBytesMax.
+// Cost:   microseconds; bounded in time and memory for hostile names, which come back as they were
+//         when they are longer than kMangledBytesMax or would grow past kDemangledBytesMax. The
+//         longest take 2 MB of stack.
 std::string Demangle(std::string_view system_name);
 
 inline constexpr size_t kMangledBytesMax = 8 << 10;

@@ -68,7 +68,9 @@ INSTANTIATE_TEST_SUITE_P(
              "alloc::vec::Vec<(u8, i64)>, std::hash::random::RandomState>::{closure#0}>"},
         Case{"_RNvXs1g_NtCsgEmfK2I1SDS_4core3fmtRhNtB6_5Debug3fmtCskK7mfDs1mzF_1m",
              "<&u8 as core::fmt::Debug>::fmt"},
-        Case{"_RNvC1a4main.cold", "a::main [clone .cold]"}));
+        Case{"_RNvC1a4main.cold", "a::main [clone .cold]"},
+        Case{"_RNqCs4fqI2P2rA04_11utf8_identsu30____7hkackfecea1cbdathfdh9hlq6y",
+             "utf8_idents::საჭმელად_გემრიელი_სადილი"}));
 
 INSTANTIATE_TEST_SUITE_P(AsTheyWere, DemangleTest,
                          testing::Values(Case{"", ""}, Case{"main", "main"},
@@ -91,6 +93,11 @@ TEST(DemangleLimitsTest, LongNameOfRealCodeDemangles) {
 TEST(DemangleLimitsTest, NameBeyondTheLimitStays) {
   const std::string mangled = "_Z3foo" + std::string(kMangledBytesMax, 'i');
   EXPECT_EQ(Demangle(mangled), mangled);
+}
+
+TEST(DemangleLimitsTest, LongEncodedIdentifierStays) {
+  const std::string rust = "_RNvC1au600" + std::string(600, 'a');
+  EXPECT_EQ(Demangle(rust), rust);
 }
 
 TEST(DemangleLimitsTest, DeepNestingStays) {

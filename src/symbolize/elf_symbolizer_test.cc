@@ -250,7 +250,7 @@ TEST(PltTest, StubsAreNamedAsObjdumpDoes) {
     ASSERT_TRUE(stubs.contains("printf"));
     for (const auto& [name, vaddr] : stubs) {
       if (name.find("ABS") != std::string::npos) continue;
-      for (const uint64_t distance : {0, 5, 7}) {
+      for (const unsigned distance : {0u, 5u, 7u}) {
         const FunctionLine line = image->LineAt(vaddr + distance);
         EXPECT_EQ(line.name, name.substr(0, name.find('@')) + "@plt") << std::hex << vaddr;
       }
