@@ -326,7 +326,7 @@ WALK_INLINE int walk_special(struct walk_state *w, __u32 operand)
 	case ABI_SPECIAL_SIGNAL:
 		return walk_signal(w);
 	case ABI_SPECIAL_FP_SWITCH:
-		return walk_by_frame_pointer(w, 1, ABI_STOP_NO_RULE);
+		return walk_by_frame_pointer(w, 1, ABI_STOP_READ_FAULT);
 	case ABI_SPECIAL_PLT: {
 		__u64 in_stub = w->pc & 15;
 		__u32 pushed = in_stub >= ((operand >> ABI_SPECIAL_PLT_SHIFT) & 15) ? 1 : 0;

@@ -20,6 +20,11 @@ constexpr uint64_t kPollNs = 100'000'000;
 constexpr uint64_t kPollBusyNs = 20'000'000;
 constexpr uint64_t kHousekeepingNs = 1'000'000'000;
 
+// Names of generated code are read this soon after a sample: it moves, and its process may end.
+constexpr uint64_t kGeneratedNamesNs = 250'000'000;
+constexpr runtime::PerfMapLimits kPerfMapLimits{.file_bytes_max = 64u << 20,
+                                                .kept_bytes_max = 16u << 20};
+
 constexpr uint32_t kTableSlots = 16'384;
 constexpr uint32_t kMappingsMax = 32'768;     // 1 MiB; 500 processes of 40 mappings need 20,000
 constexpr uint64_t kRingBytesMin = 1u << 20;  // stack copies take up to 20 KiB each
@@ -98,6 +103,7 @@ Agent::Agent(const AgentOptions& options, const Budget& budget,
       tables_(*source_, budget.table_bytes,
               [this](uint32_t image_id) { return BuildTable(image_id); }),
       finisher_(*source_),
+      perf_map_("/proc", kPerfMapLimits),
       aggregator_(budget.aggregate_bytes) {}
 
 base::Result<void> Agent::Start() {
@@ -145,7 +151,21 @@ void Agent::TakeBatch() {
   // Tables that could not be published stay unknown to the kernel, which then sends stacks.
   static_cast<void>(source_->Publish().ok());
   busy_ = !batch_.process_events.empty();
+  if (now_mono_ns >= generated_names_next_mono_ns_) {
+    generated_names_next_mono_ns_ = now_mono_ns + kGeneratedNamesNs;
+    ReadGeneratedNames();
+  }
   if (now_mono_ns >= housekeeping_next_mono_ns_) Housekeep(now_mono_ns);
+}
+
+void Agent::ReadGeneratedNames() {
+  for (const uint32_t pid : generated_code_pids_) {
+    const process::Process* process = processes_.Find(pid);
+    const uint64_t start_boot_ns = process != nullptr ? process->start_boot_ns : 0;
+    // No names now is no failure: the runtime keeps what it finds for when they are asked for.
+    static_cast<void>(perf_map_.Name({pid, start_boot_ns}, {}).ok());
+  }
+  generated_code_pids_.clear();
 }
 
 void Agent::TakeSample(const source::SampleRecord& record) {
@@ -171,7 +191,10 @@ void Agent::TakeSample(const source::SampleRecord& record) {
   }
   for (const abi_frame& frame : user) {
     frames_.push_back(ToFrame(frame));
-    if (frame.kind == ABI_FRAME_IMAGE) tables_.Touch(frame.image_id);
+    if (frame.kind != ABI_FRAME_IMAGE) continue;
+    tables_.Touch(frame.image_id);
+    const process::Image& image = images_.image(profile::ImageId(frame.image_id));
+    if (image.kind == process::ImageKind::kAnonymous) generated_code_pids_.insert(sample.tgid);
   }
   const aggregate::ThreadId thread =
       aggregator_.InternThread(task.value(), sample.tgid, sample.tid, CommOf(sample));
@@ -215,8 +238,7 @@ void Agent::PublishChanged() {
 void Agent::Publish(uint32_t pid) {
   const process::Process* process = processes_.Find(pid);
   // The count of execs may be unknown yet; the first sample brings it.
-  if (process == nullptr || process->exited || process->is_kernel_thread ||
-      process->exec_id == 0) {
+  if (process == nullptr || process->exited || process->is_kernel_thread || process->exec_id == 0) {
     publisher_.Remove(pid);
     return;
   }
@@ -232,8 +254,7 @@ void Agent::Publish(uint32_t pid) {
   }
   // Without room the process stays unknown, which its samples say.
   const uint64_t start_boot_ns = process->start_is_exact ? process->start_boot_ns : 0;
-  static_cast<void>(
-      publisher_.Publish(pid, {start_boot_ns, process->exec_id}, mappings_).ok());
+  static_cast<void>(publisher_.Publish(pid, {start_boot_ns, process->exec_id}, mappings_).ok());
 }
 
 base::Result<object::UnwindTable> Agent::BuildTable(uint32_t image_id) {

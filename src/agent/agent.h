@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "src/agent/aggregate/aggregator.h"
 #include "src/agent/process/image_store.h"
 #include "src/agent/process/linux_proc.h"
 #include "src/agent/process/process_table.h"
+#include "src/agent/runtime/perf_map/perf_map_runtime.h"
 #include "src/agent/source/kernel_source.h"
 #include "src/agent/unwind/process_publisher.h"
 #include "src/agent/unwind/table_store.h"
@@ -54,7 +56,8 @@ class Agent {
   aggregate::Aggregator& aggregator() { return aggregator_; }
   process::ProcessTable& processes() { return processes_; }
   process::ImageStore& images() { return images_; }
-  const process::ProcView& proc() const { return proc_; }
+  // Names generated code.
+  runtime::Runtime& generated_code_runtime() { return perf_map_; }
   source::KernelSource& source() { return *source_; }
   const unwind::TableStore& tables() const { return tables_; }
   const FinishBook& finish_book() const { return finish_book_; }
@@ -77,6 +80,7 @@ class Agent {
   void Publish(uint32_t pid);
   base::Result<object::UnwindTable> BuildTable(uint32_t image_id);
   void Housekeep(uint64_t now_mono_ns);
+  void ReadGeneratedNames();
 
   AgentOptions options_;
   std::unique_ptr<source::KernelSource> source_;
@@ -86,6 +90,7 @@ class Agent {
   unwind::ProcessPublisher publisher_;
   unwind::TableStore tables_;
   unwind::WalkFinisher finisher_;
+  runtime::PerfMapRuntime perf_map_;
   aggregate::Aggregator aggregator_;
 
   source::KernelBatch batch_;
@@ -94,6 +99,8 @@ class Agent {
   FinishBook finish_book_;
   bool busy_ = false;  // processes came and went: poll sooner
   uint64_t housekeeping_next_mono_ns_ = 0;
+  std::set<uint32_t> generated_code_pids_;  // sampled since their names were read
+  uint64_t generated_names_next_mono_ns_ = 0;
 };
 
 }  // namespace vesta::agent

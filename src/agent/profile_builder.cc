@@ -146,6 +146,9 @@ class ProfileBuilder::Work {
         ++builder_.book_.images_unreadable;
       }
     }
+    if (image.kind == process::ImageKind::kAnonymous) {
+      symbols = NameGeneratedCode(image, addresses);
+    }
     profile::Mapping mapping;
     mapping.path = profile_.InternString(
         image.kind == process::ImageKind::kAnonymous ? "[anon]" : std::string_view(image.path));
@@ -167,6 +170,15 @@ class ProfileBuilder::Work {
     ASSIGN_OR_RETURN(const auto source, builder_.images_.Open(image));
     ASSIGN_OR_RETURN(const object::ElfFile elf, object::ElfFile::Parse(*source));
     return symbolize::ResolveElfSymbols(elf, *source, addresses);
+  }
+
+  std::vector<symbolize::Symbol> NameGeneratedCode(const process::Image& image,
+                                                   std::span<const uint64_t> addresses) {
+    const process::Process* process = builder_.processes_.Find(image.owner_pid);
+    const uint64_t start_boot_ns = process != nullptr ? process->start_boot_ns : 0;
+    auto named = builder_.generated_code_.Name({image.owner_pid, start_boot_ns}, addresses);
+    if (!named.ok()) return {};
+    return std::move(named).value();
   }
 
   void NameKernel() {
@@ -257,10 +269,6 @@ class ProfileBuilder::Work {
   std::vector<profile::Label> labels_;
   std::vector<profile::LocationId> stack_;
 };
-
-ProfileBuilder::ProfileBuilder(process::ProcessTable& processes, process::ImageStore& images,
-                               const process::ProcView& proc)
-    : processes_(processes), images_(images), proc_(proc) {}
 
 const KernelImage& ProfileBuilder::Kernel() {
   if (!kernel_) kernel_ = ReadKernelImage();

@@ -9,6 +9,7 @@
 #include "src/agent/kernel_image.h"
 #include "src/agent/process/image_store.h"
 #include "src/agent/process/process_table.h"
+#include "src/agent/runtime/runtime.h"
 #include "src/profile/profile.h"
 
 namespace vesta::agent {
@@ -30,7 +31,8 @@ struct RecordingFacts {
 class ProfileBuilder {
  public:
   ProfileBuilder(process::ProcessTable& processes, process::ImageStore& images,
-                 const process::ProcView& proc);
+                 runtime::Runtime& generated_code)
+      : processes_(processes), images_(images), generated_code_(generated_code) {}
 
   // Shape:  sample types samples/count and cpu/nanoseconds (the default); labels process, pid,
   //         thread, tid, service.name and what else is known of the process, and `incomplete` with
@@ -50,7 +52,7 @@ class ProfileBuilder {
 
   process::ProcessTable& processes_;
   process::ImageStore& images_;
-  const process::ProcView& proc_;
+  runtime::Runtime& generated_code_;
   std::optional<KernelImage> kernel_;  // read on first need
   NamingBook book_;
 };

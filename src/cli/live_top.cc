@@ -53,7 +53,7 @@ class LiveTop {
     agent_options.chosen_processes_only = !options_.pids.empty();
     ASSIGN_OR_RETURN(agent_, agent::Agent::Create(agent_options));
     builder_ = std::make_unique<agent::ProfileBuilder>(agent_->processes(), agent_->images(),
-                                                       agent_->proc());
+                                                       agent_->generated_code_runtime());
     RETURN_IF_ERROR(agent_->Start());
     const uint64_t started_mono_ns = NowMonoNs();
     const Screen screen(on_terminal_);

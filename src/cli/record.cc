@@ -91,7 +91,7 @@ class Recording {
 
   // Prints the table, writes files and the book. Returns an exit status.
   int Report() {
-    agent::ProfileBuilder builder(agent_->processes(), agent_->images(), agent_->proc());
+    agent::ProfileBuilder builder(agent_->processes(), agent_->images(), agent_->generated_code_runtime());
     agent::RecordingFacts facts;
     facts.time_unix_ns = static_cast<int64_t>(started_unix_ns_);
     facts.duration_ns = static_cast<int64_t>(duration_ns_);

@@ -1,0 +1,40 @@
+#include "src/agent/kernel_image.h"
+
+#include <gtest/gtest.h>
+
+namespace vesta::agent {
+namespace {
+
+std::string Note(uint32_t type, std::string name, std::string content) {
+  std::string note;
+  for (const uint32_t word :
+       {static_cast<uint32_t>(name.size()), static_cast<uint32_t>(content.size()), type}) {
+    note.append(reinterpret_cast<const char*>(&word), sizeof(word));
+  }
+  name.resize((name.size() + 3) / 4 * 4);
+  content.resize((content.size() + 3) / 4 * 4);
+  return note + name + content;
+}
+
+const std::string kGnu("GNU\0", 4);
+const std::string kXen("Xen\0", 4);
+
+TEST(KernelImageTest, FindsTheBuildIdAmongOtherNotes) {
+  const std::string notes = Note(6, kXen, "12345") + Note(3, kXen, "ab") +
+                            Note(3, kGnu, "\x01\xab\xff") + Note(257, "Linux", "x");
+  EXPECT_EQ(BuildIdOfNotes(notes), "01abff");
+}
+
+TEST(KernelImageTest, DamagedNotesGiveNothing) {
+  const std::string notes = Note(6, kXen, "12345") + Note(3, kGnu, "\x01\xab\xff\x02");
+  for (size_t size = 0; size < notes.size(); ++size) {
+    EXPECT_EQ(BuildIdOfNotes(notes.substr(0, size)), "") << size;
+  }
+  EXPECT_EQ(BuildIdOfNotes(Note(3, kGnu, std::string(100, 'x'))), "") << "longer than any build id";
+  std::string huge = notes;
+  huge.replace(0, 4, "\xff\xff\xff\xff");
+  EXPECT_EQ(BuildIdOfNotes(huge), "");
+}
+
+}  // namespace
+}  // namespace vesta::agent

@@ -1,0 +1,168 @@
+#include "src/agent/profile_builder.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "test/support/fake_proc.h"
+#include "test/support/small_elf.h"
+
+namespace vesta::agent {
+namespace {
+
+constexpr uint64_t kBase = 0x7f0000000000;
+constexpr uint64_t kGeneratedBase = 0x100000;
+
+// Names every address "jit_<address>", so that what it was asked for shows.
+class EchoRuntime final : public runtime::Runtime {
+ public:
+  std::string_view name() const override { return "echo"; }
+  std::optional<std::string> Detect(const runtime::ImageFacts&) const override { return ""; }
+  base::Result<runtime::KernelPart> Prepare(const runtime::ProcessKey&) override {
+    return runtime::KernelPart{};
+  }
+  base::Result<std::vector<symbolize::Symbol>> Name(const runtime::ProcessKey& process,
+                                                    std::span<const uint64_t> frames) override {
+    asked_pid = process.pid;
+    std::vector<symbolize::Symbol> symbols;
+    for (const uint64_t address : frames) {
+      symbols.push_back({{{"jit_" + std::to_string(address), "", "", 0, 0}}});
+    }
+    return symbols;
+  }
+  void Forget(uint32_t) override {}
+
+  uint32_t asked_pid = 0;
+};
+
+class ProfileBuilderTest : public testing::Test {
+ protected:
+  ProfileBuilderTest() {
+    test::FakeProcess& process = proc_.processes[10];
+    process.comm = "server";
+    process.exe = "/opt/server";
+    process.environ = std::string("OTEL_SERVICE_NAME=checkout\0", 27);
+    process.mappings.push_back(
+        {kBase, kBase + 0x1000, 0x1000, "/opt/server",
+         proc_.NewFile(test::MakeSmallElf({{0x1000, 0x1000, 0x800, true}}, "\xab\xcd"))});
+    process.mappings.push_back({kGeneratedBase, kGeneratedBase + 0x1000, 0, "", nullptr});
+    processes_.Scan();
+    task_ = processes_.TaskOf({10, 0, 0, proc_.now_mono_ns, "server"});
+    for (const process::Mapping& mapping : processes_.Find(10)->mappings.all()) {
+      if (mapping.start == kBase) server_ = mapping.image;
+      if (mapping.start == kGeneratedBase) generated_ = mapping.image;
+    }
+  }
+
+  void Add(std::vector<profile::Frame> leaf_first, abi_stop_reason reason, uint64_t count) {
+    aggregator_.Add(aggregator_.InternThread(task_.value(), 10, 11, "worker"), leaf_first, reason,
+                    count);
+  }
+  profile::Profile Build() {
+    RecordingFacts facts;
+    facts.time_unix_ns = 1'700'000'000'000'000'000;
+    facts.duration_ns = 5'000'000'000;
+    facts.period_ns = 10'000'000;
+    return ProfileBuilder(processes_, images_, runtime_).Build(aggregator_, facts);
+  }
+  static std::map<std::string, std::string> LabelsOf(const profile::Profile& profile,
+                                                     size_t sample) {
+    std::map<std::string, std::string> labels;
+    for (const profile::Label& label : profile.labels(profile.sample_labels(sample))) {
+      labels[std::string(profile.String(label.key))] =
+          label.is_number() ? std::to_string(label.number)
+                            : std::string(profile.String(label.text));
+    }
+    return labels;
+  }
+
+  test::FakeProc proc_;
+  process::ImageStore images_{proc_, {}};
+  process::ProcessTable processes_{proc_, images_, {}};
+  aggregate::Aggregator aggregator_{1u << 24};
+  EchoRuntime runtime_;
+  process::TaskId task_;
+  profile::ImageId server_;
+  profile::ImageId generated_;
+};
+
+profile::Frame Native(profile::ImageId image, uint64_t address) {
+  return {address, image, profile::FrameKind::kNative, false};
+}
+
+TEST_F(ProfileBuilderTest, ValuesAreCountsAndNanoseconds) {
+  Add({Native(server_, 0x1100)}, ABI_STOP_ROOT, 3);
+  const profile::Profile profile = Build();
+  ASSERT_TRUE(profile.Validate().ok());
+  ASSERT_EQ(profile.sample_count(), 1u);
+  EXPECT_EQ(profile.sample_values(0)[0], 3);
+  EXPECT_EQ(profile.sample_values(0)[1], 30'000'000);
+  EXPECT_EQ(profile.header().period, 10'000'000);
+  EXPECT_EQ(profile.header().duration_ns, 5'000'000'000);
+  EXPECT_EQ(profile.String(profile.sample_types()[profile.DefaultSampleTypeIndex()].type), "cpu");
+}
+
+TEST_F(ProfileBuilderTest, LabelsNameProcessThreadAndService) {
+  Add({Native(server_, 0x1100)}, ABI_STOP_ROOT, 1);
+  const profile::Profile profile = Build();
+  const auto labels = LabelsOf(profile, 0);
+  EXPECT_EQ(labels.at("process"), "server");
+  EXPECT_EQ(labels.at("thread"), "worker");
+  EXPECT_EQ(labels.at("pid"), "10");
+  EXPECT_EQ(labels.at("tid"), "11");
+  EXPECT_EQ(labels.at("service.name"), "checkout");
+  EXPECT_EQ(labels.at("exe"), "/opt/server");
+  EXPECT_EQ(labels.count("incomplete"), 0u);
+}
+
+TEST_F(ProfileBuilderTest, IncompleteStacksAreKeptAndMarked) {
+  Add({Native(server_, 0x1100)}, ABI_STOP_READ_FAULT, 1);
+  const profile::Profile profile = Build();
+  ASSERT_EQ(profile.sample_count(), 1u);
+  EXPECT_EQ(LabelsOf(profile, 0).at("incomplete"), "read_fault");
+}
+
+TEST_F(ProfileBuilderTest, MappingSpeaksInAddressesOfTheElfFile) {
+  Add({Native(server_, 0x1100)}, ABI_STOP_ROOT, 1);
+  const profile::Profile profile = Build();
+  const profile::Location location =
+      profile.location(profile.stack(profile.sample_stack(0)).front());
+  EXPECT_EQ(location.address, 0x1100u);
+  const profile::Mapping& mapping = profile.mapping(location.mapping);
+  EXPECT_EQ(profile.String(mapping.path), "/opt/server");
+  EXPECT_EQ(profile.String(mapping.build_id), "abcd");
+  EXPECT_EQ(mapping.memory_start, 0x1000u);
+  EXPECT_LE(mapping.memory_start, location.address);
+  EXPECT_GT(mapping.memory_limit, location.address);
+}
+
+TEST_F(ProfileBuilderTest, GeneratedCodeIsNamedByItsRuntimeInOrderOfTheStack) {
+  Add({Native(generated_, kGeneratedBase + 9), Native(server_, 0x1100),
+       Native(generated_, kGeneratedBase + 2)},
+      ABI_STOP_ROOT, 1);
+  const profile::Profile profile = Build();
+  EXPECT_EQ(runtime_.asked_pid, 10u);
+  const auto stack = profile.stack(profile.sample_stack(0));
+  ASSERT_EQ(stack.size(), 3u);
+  const auto name = [&](size_t frame) {
+    const profile::Location location = profile.location(stack[frame]);
+    if (location.lines.empty()) return std::string();
+    return std::string(profile.String(profile.function(location.lines[0].function).name));
+  };
+  EXPECT_EQ(name(0), "jit_" + std::to_string(kGeneratedBase + 9));
+  EXPECT_EQ(name(1), "") << "the small file has no symbols: the frame stays, without a name";
+  EXPECT_EQ(name(2), "jit_" + std::to_string(kGeneratedBase + 2));
+}
+
+TEST_F(ProfileBuilderTest, UnmappedCodeKeepsItsAddress) {
+  Add({{0xdeadbeef, profile::ImageId(), profile::FrameKind::kProcess, true}}, ABI_STOP_NO_MAPPING,
+      1);
+  const profile::Profile profile = Build();
+  const profile::Location location =
+      profile.location(profile.stack(profile.sample_stack(0)).front());
+  EXPECT_EQ(location.address, 0xdeadbeefu);
+  EXPECT_EQ(location.mapping, profile::kNoMapping);
+}
+
+}  // namespace
+}  // namespace vesta::agent
