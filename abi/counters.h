@@ -20,6 +20,7 @@
 	X(fallback_frame_pointer, DETAIL, "frames whose caller was found by the frame pointer")    \
 	X(signal_frames, DETAIL, "signal frames crossed")                                          \
 	X(borrowed_mappings, DETAIL, "samples of a fork that used its parent's mappings")          \
+	X(children_not_followed, DETAIL, "forks of chosen processes that found no room in the map")  \
 	X(stack_copies, DETAIL, "samples whose walk the agent had to finish")                      \
 	X(wakeups, DETAIL, "times the agent was woken because the ring was half full")
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Recording a command means its descendants too: a child of a chosen process is chosen before it
- * runs its first instruction.
+ * runs its first instruction. The agent takes it out again when it has exited.
  */
 #ifndef VESTA_BPF_FOLLOW_CHILDREN_H
 #define VESTA_BPF_FOLLOW_CHILDREN_H
@@ -16,10 +16,17 @@ int choose_child(struct bpf_raw_tracepoint_args *context)
 	struct task_struct *child = (struct task_struct *)context->args[1];
 	__u32 parent_tgid = BPF_CORE_READ(parent, tgid);
 	__u32 child_tgid = BPF_CORE_READ(child, tgid);
+	struct abi_counter_page *page;
+	__u32 zero = 0;
 	__u8 chosen = 1;
 
-	if (child_tgid != parent_tgid && bpf_map_lookup_elem(&chosen_processes, &parent_tgid))
-		bpf_map_update_elem(&chosen_processes, &child_tgid, &chosen, BPF_ANY);
+	if (child_tgid == parent_tgid || !bpf_map_lookup_elem(&chosen_processes, &parent_tgid))
+		return 0;
+	if (bpf_map_update_elem(&chosen_processes, &child_tgid, &chosen, BPF_ANY) != 0) {
+		page = bpf_map_lookup_elem(&counters, &zero);
+		if (page)
+			count(page, ABI_COUNTER_children_not_followed, 1);
+	}
 	return 0;
 }
 

@@ -70,7 +70,7 @@ class LiveKernelSource final : public KernelSource {
   void Stop() override;
   base::Result<size_t> UpdateCpus() override;
   base::Result<void> ChooseProcess(uint32_t tgid) override;
-  base::Result<std::vector<uint32_t>> ChosenProcesses() override;
+  void UnchooseProcess(uint32_t tgid) override;
   void Wait(uint64_t wait_ns_max) override;
   void Take(KernelBatch& batch) override;
   std::vector<abi_task_identity> ListTasks() override;
@@ -229,18 +229,8 @@ base::Result<void> LiveKernelSource::ChooseProcess(uint32_t tgid) {
   return {};
 }
 
-base::Result<std::vector<uint32_t>> LiveKernelSource::ChosenProcesses() {
-  std::vector<uint32_t> chosen;
-  const int fd = bpf_map__fd(skeleton_->maps.chosen_processes);
-  uint32_t key = 0;
-  uint32_t next = 0;
-  const void* previous = nullptr;
-  while (bpf_map_get_next_key(fd, previous, &next) == 0) {
-    chosen.push_back(next);
-    key = next;
-    previous = &key;
-  }
-  return chosen;
+void LiveKernelSource::UnchooseProcess(uint32_t tgid) {
+  bpf_map__delete_elem(skeleton_->maps.chosen_processes, &tgid, sizeof(tgid), 0);
 }
 
 void LiveKernelSource::Wait(uint64_t wait_ns_max) {
