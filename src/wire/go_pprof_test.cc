@@ -193,7 +193,7 @@ TEST_F(GoPprofTest, OurProfilesSurviveGosReaderAndWriter) {
     EXPECT_EQ(back.header().period, profile.header().period);
     EXPECT_EQ(back.header().time_unix_ns, profile.header().time_unix_ns);
     EXPECT_EQ(back.header().duration_ns, profile.header().duration_ns);
-    for (const size_t type : {0, 1}) {
+    for (const size_t type : {size_t{0}, size_t{1}}) {
       const Figures figures = OurTop(profile, type);
       EXPECT_EQ(OurTop(back, type), figures);
       EXPECT_EQ(GoTop(Path("ours.pb.gz"),
