@@ -19,6 +19,7 @@ mirror() {
 
 copy_client_settings() {
   local root=$1 path
+  rm -f "$root/etc/apt/sources.list"  # of debootstrap; ours come instead
   for path in /etc/apt /etc/ssl/certs /usr/local/share/ca-certificates /usr/share/keyrings; do
     [ ! -d $path ] || { mkdir -p "$root$path"; cp -aL $path/. "$root$path/" 2>/dev/null || true; }
   done

@@ -140,7 +140,7 @@ def fuzz(folder):
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
         command = [str(target), f"-max_total_time={FUZZ_SECONDS}", f"-rss_limit_mb={FUZZ_MEMORY_MB}",
-                   "-timeout=10", f"-artifact_prefix={work}/crash-", str(work)]
+                   "-timeout=10", f"-artifact_prefix={work}/", str(work)]
         if target.name in seeds:
             command.append(str(seeds[target.name]))
         status, output = run(command, FUZZ_SECONDS * 6 + 60)
