@@ -59,15 +59,27 @@ std::string BinaryOf(const TopRow& row) {
   return image.front() == '[' ? ' ' + image : " [" + image + ']';
 }
 
+// "12 samples", "1 sample".
+std::string Samples(int64_t count) {
+  return std::to_string(count) + (count == 1 ? " sample" : " samples");
+}
+
+// "1.23s", "5 cycles": the sum with its unit unless it is a plain count.
+std::string Sum(const TopTable& table) {
+  std::string text = ScaledText(table.sum, table.unit);
+  const bool is_plain = ScaledText(1, table.unit) == "1";
+  if (is_plain && !table.unit.empty() && table.unit != "count") text += ' ' + Printable(table.unit);
+  return text;
+}
+
 std::string Heading(const TopTable& table) {
-  std::string text = (table.type.empty() ? std::string("values") : Printable(table.type)) + ": ";
-  text += ScaledText(table.sum, table.unit);
-  const int64_t unit_ns = TimeUnitNs(table.unit);
-  const bool is_scaled = unit_ns != 0 || ScaledText(1, table.unit) != "1";
-  if (!is_scaled && !table.unit.empty() && table.unit != "count")
-    text += ' ' + Printable(table.unit);
+  const bool is_samples = table.type == "samples" && table.unit == "count";
+  std::string text =
+      is_samples ? Samples(table.sum)
+                 : (table.type.empty() ? "values" : Printable(table.type)) + ": " + Sum(table);
   if (table.duration_ns > 0) {
     text += " over " + ScaledText(table.duration_ns, "nanoseconds");
+    const int64_t unit_ns = TimeUnitNs(table.unit);
     if (table.type == "cpu" && unit_ns != 0) {
       const double cpus = static_cast<double>(table.sum) * static_cast<double>(unit_ns) /
                           static_cast<double>(table.duration_ns);
@@ -76,8 +88,7 @@ std::string Heading(const TopTable& table) {
       text += buffer.data();
     }
   }
-  text += ", " + std::to_string(table.sample_count) +
-          (table.sample_count == 1 ? " sample" : " samples");
+  if (!is_samples) text += ", " + Samples(table.sample_count);
   return text;
 }
 

@@ -80,6 +80,10 @@ TEST(TopRenderTest, CountsAndUnknownUnitsStayWhole) {
   table.unit = "cycles";
   EXPECT_EQ(RenderTopText(table).substr(0, 33), "alloc_objects: 1234567 cycles, 1 ");
   EXPECT_EQ(RenderTopText(TopTable{}), "values: 0, 0 samples\n");
+  table.type = "samples";
+  table.unit = "count";
+  table.duration_ns = 2'000'000'000;
+  EXPECT_EQ(RenderTopText(table).substr(0, 29), "1234567 samples over 2.00s\n\n ");
 }
 
 TEST(ShortenMiddleTest, KeepsBothEndsAndWholeCharacters) {
