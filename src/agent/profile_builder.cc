@@ -52,6 +52,7 @@ class ProfileBuilder::Work {
     NameKernel();
     NameUnmapped();
     for (const aggregate::Row& row : aggregator_.rows()) AddRow(row, facts.period_ns);
+    ChooseMainMapping();
     return std::move(profile_);
   }
 
@@ -162,7 +163,9 @@ class ProfileBuilder::Work {
     }
     mapping.has_functions = std::any_of(symbols.begin(), symbols.end(),
                                         [](const auto& symbol) { return !symbol.lines.empty(); });
-    Assign(nodes, profile_.AddMapping(mapping), addresses, symbols);
+    const profile::MappingId mapping_id = profile_.AddMapping(mapping);
+    mapping_by_path_.try_emplace(image.path, mapping_id);
+    Assign(nodes, mapping_id, addresses, symbols);
   }
 
   base::Result<std::vector<symbolize::Symbol>> ResolveElf(profile::ImageId image,
@@ -202,8 +205,9 @@ class ProfileBuilder::Work {
     const auto [mapping, is_new] = mappings.try_emplace(location.module);
     if (is_new) {
       profile::Mapping added;
-      added.path = profile_.InternString(location.module.empty() ? std::string(profile::kKernelPath)
-                                                                 : "[" + location.module + "]");
+      added.path =
+          profile_.InternString(location.module.empty() ? std::string(profile::kKernelPath)
+                                                        : "[kernel:" + location.module + "]");
       if (location.module.empty()) added.build_id = profile_.InternString(kernel.build_id);
       added.has_functions = kernel.names != nullptr;
       mapping->second = profile_.AddMapping(added);
@@ -245,7 +249,23 @@ class ProfileBuilder::Work {
     return profile_.InternLabels(labels_);
   }
 
+  // pprof shows one binary as the profile's own: that of the program that ran most.
+  void ChooseMainMapping() {
+    uint64_t most = 0;
+    for (const auto& [executable, value] : value_by_executable_) {
+      const auto mapping = mapping_by_path_.find(executable);
+      if (mapping == mapping_by_path_.end() || value <= most) continue;
+      most = value;
+      profile_.header().main_mapping = mapping->second;
+    }
+  }
+
   void AddRow(const aggregate::Row& row, int64_t period_ns) {
+    const aggregate::Thread& thread = aggregator_.thread(row.thread);
+    if (thread.process != 0) {
+      const process::TaskInfo& task = builder_.processes_.task(process::TaskId(thread.process));
+      value_by_executable_[task.labels->executable] += row.value;
+    }
     stack_.clear();
     const aggregate::StackTrie& stacks = aggregator_.stacks();
     for (aggregate::NodeId node = row.stack; node != aggregate::StackTrie::kRoot;
@@ -254,14 +274,15 @@ class ProfileBuilder::Work {
     }
     const auto count = static_cast<int64_t>(row.value);
     const int64_t values[] = {count, count * period_ns};
-    profile_.AddSample(profile_.InternStack(stack_),
-                       LabelsOf(aggregator_.thread(row.thread), row.stop_reason), values);
+    profile_.AddSample(profile_.InternStack(stack_), LabelsOf(thread, row.stop_reason), values);
   }
 
   ProfileBuilder& builder_;
   const aggregate::Aggregator& aggregator_;
   profile::Profile profile_;
   std::map<profile::ImageId, Nodes> nodes_by_image_;
+  std::map<std::string, profile::MappingId> mapping_by_path_;
+  std::map<std::string, uint64_t> value_by_executable_;
   Nodes kernel_nodes_;
   Nodes unmapped_nodes_;
   std::vector<profile::LocationId> locations_;  // by node

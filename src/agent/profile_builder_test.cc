@@ -136,6 +136,14 @@ TEST_F(ProfileBuilderTest, MappingSpeaksInAddressesOfTheElfFile) {
   EXPECT_GT(mapping.memory_limit, location.address);
 }
 
+TEST_F(ProfileBuilderTest, TheProgramThatRanMostIsTheMainBinary) {
+  Add({Native(generated_, kGeneratedBase + 9), Native(server_, 0x1100)}, ABI_STOP_ROOT, 1);
+  const profile::Profile profile = Build();
+  const profile::MappingId main = profile.header().main_mapping;
+  ASSERT_NE(main, profile::kNoMapping);
+  EXPECT_EQ(profile.String(profile.mapping(main).path), "/opt/server");
+}
+
 TEST_F(ProfileBuilderTest, GeneratedCodeIsNamedByItsRuntimeInOrderOfTheStack) {
   Add({Native(generated_, kGeneratedBase + 9), Native(server_, 0x1100),
        Native(generated_, kGeneratedBase + 2)},

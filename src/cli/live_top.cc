@@ -109,7 +109,7 @@ class LiveTop {
     std::string text = on_terminal_ ? kHomeAndClear : "";
     text += options_.format == Format::kJson ? flame::RenderTopJson(table, render)
                                              : flame::RenderTopText(table, render);
-    if (!on_terminal_) text += '\n';
+    if (!on_terminal_ && options_.format == Format::kTable) text += '\n';
     return PrintOut(text);
   }
 
