@@ -29,18 +29,24 @@ class Case:
         self.name, self.outcome, self.text = name, outcome, text.strip()
 
 
-def run(command, timeout, **options):
-    """(exit status, output); the whole process group ends with the command or its time."""
-    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+def run(command, timeout, shown=False):
+    """(exit status, output); the whole process group ends with the command or its time.
+
+    shown: the output goes to the terminal as it comes, and is not returned."""
+    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL,
+                               stdout=None if shown else subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, errors="replace",
-                               start_new_session=True, **options)
+                               start_new_session=True)
     try:
         output, _ = process.communicate(timeout=timeout)
-        return process.returncode, output
+        return process.returncode, output or ""
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         output, _ = process.communicate()
-        return 124, output + f"\nkilled: it ran longer than {timeout} s"
+        return 124, (output or "") + f"\nkilled: it ran longer than {timeout} s"
+    except KeyboardInterrupt:
+        os.killpg(process.pid, signal.SIGTERM)
+        raise
 
 
 def in_parallel(function, items):
@@ -160,9 +166,9 @@ def e2e():
         return []
     report = RESULTS / "e2e.xml"
     report.unlink(missing_ok=True)
-    command = ["/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-q", "-rN",
-               f"--junitxml={report}", "test/e2e"]
-    status, output = run(command, E2E_SECONDS_MAX)
+    command = ["/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-v", "--tb=no",
+               "--no-header", "-rN", f"--junitxml={report}", "test/e2e"]
+    status, output = run(command, E2E_SECONDS_MAX, shown=True)
     cases = []
     if report.exists():
         for case in xml.etree.ElementTree.parse(report).iter("testcase"):
@@ -176,7 +182,7 @@ def e2e():
             else:
                 cases.append(Case(name, PASSED))
     if status not in (0, 1) or not cases:
-        cases.append(Case("e2e", FAILED, f"pytest ended with status {status}\n{output[-6000:]}"))
+        cases.append(Case("e2e", FAILED, f"pytest ended with status {status}{output}"))
     return cases
 
 
@@ -220,6 +226,7 @@ TIERS = {"lint": ["lint"], "quick": ["lint", "build and unit tests"], "": list(S
 def main():
     tier = sys.argv[1] if len(sys.argv) > 1 else ""
     RESULTS.mkdir(parents=True, exist_ok=True)
+    started_all = time.monotonic()
     everything = []
     for name in TIERS[tier]:
         print(f"== {name}", flush=True)
@@ -234,6 +241,7 @@ def main():
         print(f"-- {name}: {count[PASSED]} passed, {count[FAILED]} failed, {count[SKIPPED]} skipped, "
               f"{time.monotonic() - started:.0f} s", flush=True)
     total = {o: sum(c.outcome == o for c in everything) for o in (PASSED, FAILED, SKIPPED)}
+    print(f"all stages took {(time.monotonic() - started_all) / 60:.1f} min")
     failed = [case.name for case in everything if case.outcome == FAILED]
     if failed:
         print("failed: " + " ".join(failed))
