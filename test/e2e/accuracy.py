@@ -65,7 +65,7 @@ def measure(record, folder, seconds, frequency, perf_frequency, program="deep_sp
     """Runs deep_split under perf under vesta, so that all three saw the same run."""
     data = f"{folder}/perf.data"
     recording = record(
-        "--frequency", str(frequency), "--", "perf", "record", "-q", "-N", "-e", "cpu-clock", "-F",
+        "--frequency", str(frequency), "--", "perf", "record", "-q", "-B", "-e", "cpu-clock", "-F",
         str(perf_frequency), "--call-graph", f"dwarf,{PERF_STACK_BYTES}", "-o", data, "--",
         f"{PROGRAMS}/{program}", str(seconds), timeout=seconds + 120)
     own = next(json.loads(line) for line in recording.stdout.splitlines()

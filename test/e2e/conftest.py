@@ -73,7 +73,10 @@ class Recording:
 
     def of(self, comm):
         """Samples of the processes with this name (comm)."""
-        return [s for s in self.profile.samples if s.labels.get("process") == comm]
+        samples = [s for s in self.profile.samples if s.labels.get("process") == comm]
+        seen = sorted({str(s.labels.get("process")) for s in self.profile.samples})
+        assert samples, f"no samples of {comm}, only of {seen}"
+        return samples
 
     def stage(self, name):
         """A page of the book: received, excluded, kept, dropped."""

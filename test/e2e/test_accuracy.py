@@ -39,4 +39,4 @@ def test_every_run_of_the_kernel_program_is_in_the_book(record):
     for program in programs.values():
         program.close()
     assert recording.code == 0, recording.stderr
-    assert runs == [recording.stage("kernel")["received"]]
+    assert recording.stage("kernel")["received"] in runs

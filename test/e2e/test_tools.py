@@ -93,6 +93,8 @@ def test_go_tool_pprof_reads_what_we_write(record):
     samples, index = recording.profile.samples, recording.profile.value_index("cpu")
     ours = pprof.self_and_total(samples, index)
     for name, (flat, cum) in top.items():
+        if name.startswith("["):  # addresses without a name, which pprof joins by their binary
+            continue
         assert (flat, cum) == pytest.approx(ours[name]), name
     hot = next(name for name in top if "hot_leaf" in name)
     assert "Type: cpu" in go_pprof("-top", recording.path)
