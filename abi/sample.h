@@ -25,8 +25,8 @@ enum {
 	ABI_USER_FRAMES_BOUNDED = 128, /* kernels without bpf_loop */
 	ABI_KERNEL_FRAMES_MAX = 127, /* kernel default of perf_event_max_stack */
 	ABI_COMM_BYTES = 16,         /* TASK_COMM_LEN */
-	ABI_STACK_COPY_PAGES_MAX = 5,
-	ABI_PAYLOAD_BYTES_MAX = 28672, /* per-CPU values may have 32 KiB */
+	ABI_STACK_COPY_PAGES_MAX = 12,
+	ABI_PAYLOAD_BYTES_MAX = 65536,
 };
 
 enum abi_record_kind {

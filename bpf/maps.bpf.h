@@ -71,6 +71,8 @@ struct {
 const volatile __u8 filter_by_process = 0;
 /* A full ring wakes the agent; below half it polls by time. */
 const volatile __u32 ring_bytes = 0;
+/* Pages of a stack that are copied at most; a small ring has no room for many. */
+const volatile __u32 stack_copy_pages = ABI_STACK_COPY_PAGES_MAX;
 
 static __always_inline void count(struct abi_counter_page *page, enum abi_counter counter,
 				  __u64 amount)

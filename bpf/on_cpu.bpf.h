@@ -49,18 +49,19 @@ struct scratch {
 	/* user frames, kernel addresses, resume, stack copy: each only as far as used */
 	__u8 payload[ABI_PAYLOAD_BYTES_MAX];
 };
+/* One per CPU, by its number. Not a per-CPU array: its values may have 32 KiB at most. */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAP_SIZE_SET_BY_AGENT);
 	__type(key, __u32);
 	__type(value, struct scratch);
 } scratches SEC(".maps");
 
 static __always_inline struct scratch *scratch_of_this_cpu(void)
 {
-	__u32 zero = 0;
+	__u32 cpu = bpf_get_smp_processor_id();
 
-	return bpf_map_lookup_elem(&scratches, &zero);
+	return bpf_map_lookup_elem(&scratches, &cpu);
 }
 
 /* Takes one step of the walk; returns 1 when it has ended. */
@@ -153,34 +154,35 @@ struct task_facts {
 	__u64 start_boot_ns;
 	__u32 exec_id;
 	__u32 flags;
-	__u32 parent_tgid; /* 0: the task has called exec since it was forked */
 };
 
 static __always_inline void read_task(struct task_facts *facts)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf)) {
 		struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
-		struct task_struct *leader = task->group_leader;
 
 		facts->flags = task->flags;
 		facts->exec_id = task->self_exec_id;
-		facts->start_boot_ns = leader->start_boottime;
-		/* Until the first exec after the fork both counts are equal, and so are the images. */
-		facts->parent_tgid = leader->parent_exec_id == leader->self_exec_id ?
-					     leader->real_parent->tgid :
-					     0;
+		facts->start_boot_ns = task->group_leader->start_boottime;
 	} else {
 		struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-		struct task_struct *leader = BPF_CORE_READ(task, group_leader);
 
 		facts->flags = BPF_CORE_READ(task, flags);
 		facts->exec_id = BPF_CORE_READ(task, self_exec_id);
-		facts->start_boot_ns = BPF_CORE_READ(leader, start_boottime);
-		facts->parent_tgid = BPF_CORE_READ(leader, parent_exec_id) ==
-						     BPF_CORE_READ(leader, self_exec_id) ?
-					     BPF_CORE_READ(leader, real_parent, tgid) :
-					     0;
+		facts->start_boot_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	}
+}
+
+/* The parent of a process that was forked and has not called exec since: until then both have the
+ * same images at the same places. 0 after the exec. */
+static __always_inline __u32 parent_with_same_images(void)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+
+	if (BPF_CORE_READ(leader, parent_exec_id) != BPF_CORE_READ(leader, self_exec_id))
+		return 0;
+	return BPF_CORE_READ(leader, real_parent, tgid);
 }
 
 /* Fills user frames and the stop reason. */
@@ -208,8 +210,8 @@ static __always_inline void take_user_stack(struct scratch *s, const struct task
 	}
 	copy_registers(&s->walk.registers, &s->saved);
 	process = known_process(tgid, facts->exec_id, facts->start_boot_ns);
-	if (!process && facts->parent_tgid != 0) {
-		process = known_process(facts->parent_tgid, facts->exec_id, 0);
+	if (!process) {
+		process = known_process(parent_with_same_images(), facts->exec_id, 0);
 		if (process)
 			count(page, ABI_COUNTER_borrowed_mappings, 1);
 	}
@@ -242,7 +244,7 @@ static __always_inline __u32 copy_stack(struct scratch *s, __u32 offset)
 	struct abi_resume *resume;
 	__u32 at, stack_bytes = 0;
 	__u64 address;
-	int i;
+	__u32 i;
 
 	if (offset > FRAMES_BYTES_MAX + KERNEL_BYTES_MAX)
 		return 0;
@@ -259,7 +261,8 @@ static __always_inline __u32 copy_stack(struct scratch *s, __u32 offset)
 	for (i = 0; i < ABI_STACK_COPY_PAGES_MAX; i++) {
 		__u32 chunk = PAGE_BYTES - (address & (PAGE_BYTES - 1));
 
-		if (at > ABI_PAYLOAD_BYTES_MAX - PAGE_BYTES || chunk > PAGE_BYTES)
+		if (i >= stack_copy_pages || at > ABI_PAYLOAD_BYTES_MAX - PAGE_BYTES ||
+		    chunk > PAGE_BYTES)
 			break;
 		if (bpf_probe_read_user(s->payload + at, chunk, (const void *)address) != 0)
 			break;
@@ -290,6 +293,14 @@ static __always_inline void send_sample(struct scratch *s, __u32 payload_bytes,
 		count(page, ABI_COUNTER_kept, 1);
 	else
 		count(page, ABI_COUNTER_dropped_ring_full, 1);
+}
+
+/* A narrower read of cs is refused by the verifier of Linux 6.18. */
+static __always_inline int interrupted_in_user_mode(void *context)
+{
+	const struct saved_registers *registers = context; /* first member of bpf_perf_event_data */
+
+	return (*(const volatile __u64 *)&registers->cs & 3) == 3;
 }
 
 static __always_inline int take_sample(void *context, int has_bpf_loop)
@@ -328,8 +339,11 @@ static __always_inline int take_sample(void *context, int has_bpf_loop)
 	frames_bytes = s->walk.frame_count * sizeof(struct abi_frame);
 	if (frames_bytes > FRAMES_BYTES_MAX)
 		frames_bytes = FRAMES_BYTES_MAX;
-	kernel_bytes = bpf_get_stack(context, s->payload + frames_bytes, KERNEL_BYTES_MAX, 0);
-	if (kernel_bytes < 0) /* interrupted in user mode */
+	/* Asking for a kernel stack costs something even where there is none. */
+	kernel_bytes = 0;
+	if (!interrupted_in_user_mode(context))
+		kernel_bytes = bpf_get_stack(context, s->payload + frames_bytes, KERNEL_BYTES_MAX, 0);
+	if (kernel_bytes < 0)
 		kernel_bytes = 0;
 	if (kernel_bytes > KERNEL_BYTES_MAX)
 		kernel_bytes = KERNEL_BYTES_MAX;

@@ -42,7 +42,8 @@ enum {
 	KERNEL_USER32_CS = 0x23,
 };
 
-/* The context of a perf_event program; its registers are not read (see user_registers.bpf.h). */
+/* The context of a perf_event program: starts with the interrupted registers. User registers are
+ * read elsewhere, see user_registers.bpf.h. */
 struct bpf_perf_event_data;
 
 #endif

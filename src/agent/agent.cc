@@ -27,7 +27,7 @@ constexpr runtime::PerfMapLimits kPerfMapLimits{.file_bytes_max = 64u << 20,
 
 constexpr uint32_t kTableSlots = 16'384;
 constexpr uint32_t kMappingsMax = 32'768;     // 1 MiB; 500 processes of 40 mappings need 20,000
-constexpr uint64_t kRingBytesMin = 1u << 20;  // stack copies take up to 20 KiB each
+constexpr uint64_t kRingBytesMin = 2u << 20;  // a stack copy takes up to 48 KiB
 constexpr uint64_t kRingBytesMax = 64u << 20;
 constexpr uint64_t kRecordBytesTypical = 1024;
 

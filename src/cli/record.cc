@@ -127,6 +127,9 @@ class Recording {
     winsize size{};
     if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) render.width_columns = size.ws_col;
     render.notes = QualityNotes(book);
+    if (profile.sample_count() == 0) {
+      render.notes.push_back("nothing that was to be recorded used a CPU");
+    }
     if (!kernel_names_problem.empty()) {
       render.notes.push_back("kernel functions have no names: " + kernel_names_problem);
     }

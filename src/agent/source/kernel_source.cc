@@ -142,6 +142,12 @@ base::Result<void> LiveKernelSource::LoadPrograms(bool with_bpf_loop) {
   bpf_map__set_max_entries(skeleton_->maps.tables, options_.table_slots);
   skeleton_->rodata->filter_by_process = options_.chosen_processes_only ? 1 : 0;
   skeleton_->rodata->ring_bytes = options_.ring_bytes;
+  // Eight copies fit the ring, however small it is.
+  skeleton_->rodata->stack_copy_pages = std::clamp<uint32_t>(
+      options_.ring_bytes / 8 / ABI_TABLE_BLOCK_BYTES, 1, ABI_STACK_COPY_PAGES_MAX);
+  const int cpus = libbpf_num_possible_cpus();
+  if (cpus < 1) return base::ErrnoError("counting CPUs", -cpus);
+  bpf_map__set_max_entries(skeleton_->maps.scratches, static_cast<uint32_t>(cpus));
   bpf_program__set_autoload(skeleton_->progs.on_cpu_sample_loop, with_bpf_loop);
   bpf_program__set_autoload(skeleton_->progs.on_cpu_sample_bounded, !with_bpf_loop);
   bpf_program__set_autoload(skeleton_->progs.choose_child, options_.follow_children);
