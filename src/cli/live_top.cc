@@ -1,6 +1,5 @@
 // `vesta top` without a file: the table of the last interval, again and again.
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,8 +10,7 @@
 #include "src/cli/agent_session.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
-#include "src/flame/top_render.h"
-#include "src/flame/top_table.h"
+#include "src/cli/top_view.h"
 
 namespace vesta::cli {
 namespace {
@@ -90,22 +88,16 @@ class LiveTop {
   }
 
   int Show(const profile::Profile& profile, const agent::RecordingFacts& facts) {
-    flame::TopRenderOptions render;
-    render.rows_max = options_.rows;
-    winsize size{};
-    if (on_terminal_ && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) {
-      render.width_columns = size.ws_col;
-      if (size.ws_row > kLinesAroundRows) {
-        render.rows_max = std::min<size_t>(render.rows_max, size.ws_row - kLinesAroundRows);
-      }
+    flame::TopRenderOptions render = RenderOptionsOf(options_);
+    const size_t lines = TerminalLines();
+    if (lines > kLinesAroundRows) {
+      render.rows_max = std::min(render.rows_max, lines - kLinesAroundRows);
     }
     render.notes = QualityNotes(MakeBook(*agent_, builder_->book(),
                                          static_cast<uint64_t>(facts.time_unix_ns) / kNsPerMs,
                                          static_cast<uint64_t>(facts.duration_ns)));
-    const auto order =
-        options_.sort == SortBy::kTotal ? flame::TopOrder::kTotal : flame::TopOrder::kSelf;
     const flame::TopTable table =
-        flame::MakeTopTable(profile, profile.DefaultSampleTypeIndex(), order);
+        flame::MakeTopTable(profile, profile.DefaultSampleTypeIndex(), OrderOf(options_));
     std::string text = on_terminal_ ? kHomeAndClear : "";
     text += options_.format == Format::kJson ? flame::RenderTopJson(table, render)
                                              : flame::RenderTopText(table, render);

@@ -1,14 +1,10 @@
 // `vesta top FILE`: the table of a recorded profile.
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <string>
 
 #include "src/cli/options.h"
 #include "src/cli/output.h"
-#include "src/flame/top_render.h"
-#include "src/flame/top_table.h"
+#include "src/cli/top_view.h"
 #include "src/wire/profile_file.h"
 
 namespace vesta::cli {
@@ -30,14 +26,9 @@ base::Result<size_t> ChooseSampleType(const profile::Profile& profile, const std
 base::Result<std::string> RenderFile(const TopOptions& options) {
   ASSIGN_OR_RETURN(const profile::Profile profile, wire::ReadProfileFile(options.file));
   ASSIGN_OR_RETURN(const size_t sample_type, ChooseSampleType(profile, options.type));
-  const auto order =
-      options.sort == SortBy::kTotal ? flame::TopOrder::kTotal : flame::TopOrder::kSelf;
-  const flame::TopTable table = flame::MakeTopTable(profile, sample_type, order);
-  flame::TopRenderOptions render;
-  render.rows_max = options.rows;
+  const flame::TopTable table = flame::MakeTopTable(profile, sample_type, OrderOf(options));
+  const flame::TopRenderOptions render = RenderOptionsOf(options);
   if (options.format == Format::kJson) return flame::RenderTopJson(table, render) + "\n";
-  winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) render.width_columns = size.ws_col;
   return flame::RenderTopText(table, render);
 }
 
