@@ -53,9 +53,9 @@ def pss_bytes(pid):
 class Watch(threading.Thread):
     """Follows one running profiler: its BPF programs and maps, its Pss, its CPU time."""
 
-    def __init__(self, pid, programs_before, maps_before):
+    def __init__(self, pid):
         super().__init__(daemon=True)
-        self.pid, self.programs_before, self.maps_before = pid, programs_before, maps_before
+        self.pid = pid
         self.programs, self.pss_peak, self.map_peak, self.maps = {}, 0, 0, {}
         self.ready_cpu_s = self.ready_after_s = None
         self.cpu_marks = []  # (time, CPU seconds)
@@ -63,15 +63,16 @@ class Watch(threading.Thread):
         self.ended = threading.Event()
 
     def run(self):
-        with contextlib.suppress(OSError, ProcessLookupError):
-            while not self.ended.is_set():
+        while not self.ended.is_set():
+            with contextlib.suppress(OSError):  # the process may end at any moment
                 self.look()
-                self.ended.wait(0.05 if self.ready_cpu_s is None else 0.2)
+            self.ended.wait(0.05 if self.ready_cpu_s is None else 0.2)
 
     def look(self):
         now, cpu = time.monotonic(), cpu_seconds(self.pid)
         self.cpu_marks.append((now, cpu))
-        for program_id in bpf_stats.program_ids() - self.programs_before - set(self.programs):
+        program_ids, map_ids = bpf_stats.held_by(self.pid)
+        for program_id in program_ids - set(self.programs):
             with contextlib.suppress(OSError):
                 self.programs[program_id] = bpf_stats.Program(program_id)
         if self.ready_cpu_s is None and any(
@@ -79,7 +80,7 @@ class Watch(threading.Thread):
             self.ready_cpu_s, self.ready_after_s = cpu, now - self.started
         self.pss_peak = max(self.pss_peak, pss_bytes(self.pid))
         maps = {}
-        for map_id in bpf_stats.map_ids() - self.maps_before:
+        for map_id in map_ids:
             with contextlib.suppress(OSError):
                 name, size = bpf_stats.map_memory(map_id)
                 maps[f"{name}#{map_id}"] = size
@@ -93,6 +94,11 @@ class Watch(threading.Thread):
         if len(marks) < 2:
             return None
         return 100 * (marks[-1][1] - marks[0][1]) / (marks[-1][0] - marks[0][0])
+
+    def cpu_before_finish(self, seconds):
+        """CPU up to the end of the recording; what follows is naming and writing."""
+        end = self.started + (self.ready_after_s or 0) + seconds
+        return max((cpu for at, cpu in self.cpu_marks if at <= end), default=0.0)
 
     def finish(self):
         self.ended.set()
@@ -108,10 +114,9 @@ class Watch(threading.Thread):
 
 def measure(command, seconds):
     """Runs a profiler to its end; the figures of its whole life and of its steady middle."""
-    programs, maps = bpf_stats.program_ids(), bpf_stats.map_ids()
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.PIPE, text=True)
-    watch = Watch(process.pid, programs, maps)
+    watch = Watch(process.pid)
     watch.start()
     stderr = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
@@ -128,6 +133,7 @@ def measure(command, seconds):
         "bpf_percent": round(100 * bpf_s / seconds, 3),
         "steady_process_percent": watch.steady_percent() and round(watch.steady_percent(), 3),
         "startup_s": watch.ready_cpu_s and round(watch.ready_cpu_s, 3),
+        "finish_s": round(max(own_s - watch.cpu_before_finish(seconds), 0), 3),
         "startup_wall_s": watch.ready_after_s and round(watch.ready_after_s, 2),
         "memory_mb": round((watch.pss_peak + watch.map_peak + program_bytes) / mib, 2),
         "pss_mb": round(watch.pss_peak / mib, 2),
@@ -173,7 +179,7 @@ def bench_load(folder, seconds):
             if shutil.which("perf"):
                 for name, graph in (("perf -a -g", "fp"), ("perf --call-graph dwarf", "dwarf")):
                     data = f"{folder}/perf.data"
-                    row[name] = measure(["perf", "record", "-q", "-a", "-F", "99", "-e",
+                    row[name] = measure(["perf", "record", "-q", "-B", "-a", "-F", "99", "-e",
                                          "cpu-clock", "--call-graph", graph, "-o", data, "--",
                                          "sleep", str(seconds)], seconds)
                     row[name]["file_mb"] = round(os.path.getsize(data) / 1024 / 1024, 2)
@@ -186,14 +192,15 @@ def bench_load(folder, seconds):
 def print_load(row):
     print(f"\n{row['processes']} running processes, 99 Hz")
     heads = (("agent CPU", 11), ("process", 10), ("steady", 9), ("BPF", 9), ("memory", 10),
-             ("start-up", 10))
+             ("start-up", 10), ("finish", 10))
     print(" " * 28 + "".join(f"{head:>{width}}" for head, width in heads))
     for name in [name for name in row if name != "processes"]:
         r = row[name]
         steady = "-" if r["steady_process_percent"] is None else f"{r['steady_process_percent']} %"
         start = "-" if r["startup_s"] is None else f"{r['startup_s']} s"
         print(f"  {name:26}{r['agent_percent']:>9} %{r['process_s']:>8} s{steady:>9}"
-              f"{r['bpf_percent']:>7} %{r['memory_mb']:>7} MB{start:>10}")
+              f"{r['bpf_percent']:>7} %{r['memory_mb']:>7} MB{start:>10}"
+              f"{r['finish_s']:>8} s")
 
 
 def bench_startup(folder, _seconds):
@@ -251,7 +258,7 @@ def bench_slowdown(folder, seconds):
     """Paired blocks of 50 ms, events on and off; vesta against an empty BPF program."""
     rounds = int(seconds * 10)
     results = []
-    print(f"\nslow-down of a pinned victim, {rounds} pairs of 50 ms blocks")
+    print(f"\nslow-down of a pinned victim, median of {rounds} pairs of 50 ms blocks")
     for frequency in (99, 999):
         empty = toggle("slowdown", "empty", frequency, rounds)
         agent = subprocess.Popen(vesta_command(folder, f"slow{frequency}", "--frequency",
@@ -279,7 +286,8 @@ def bench_expected(folder, seconds):
                                  stderr=subprocess.DEVNULL)
         try:
             time.sleep(2)
-            programs = [p for p in map(bpf_stats.Program, bpf_stats.program_ids()) if p.is_sampler]
+            held, _ = bpf_stats.held_by(agent.pid)
+            programs = [p for p in map(bpf_stats.Program, held) if p.is_sampler]
             before = {p.id: p.runs()[0] for p in programs}
             empty = toggle("count", 99, seconds)
             received = max(p.runs()[0] - before[p.id] for p in programs)

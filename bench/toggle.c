@@ -137,10 +137,25 @@ static double run_block(void)
 	return (double)work / (double)(end - start);
 }
 
+static int compare(const void *a, const void *b)
+{
+	double difference = *(const double *)a - *(const double *)b;
+
+	return (difference > 0) - (difference < 0);
+}
+
+static double median(double *values, int count)
+{
+	qsort(values, (size_t)count, sizeof(*values), compare);
+	return (values[count / 2] + values[(count - 1) / 2]) / 2;
+}
+
+/* The median, since a neighbour of the machine can take a whole block away. */
 static void measure_slowdown(const char *what, unsigned hz, int rounds)
 {
-	double sum = 0, squares = 0, mean, error;
+	double *slowdowns = calloc((size_t)rounds, sizeof(*slowdowns));
 	unsigned seed = 20261129;
+	double middle, spread;
 
 	for (int round = 0; round < rounds; round++) {
 		double speed[2];
@@ -154,15 +169,17 @@ static void measure_slowdown(const char *what, unsigned hz, int rounds)
 			set_events(on);
 			speed[on] = run_block();
 		}
-		double slowdown = 100 * (1 - speed[1] / speed[0]);
-		sum += slowdown;
-		squares += slowdown * slowdown;
+		slowdowns[round] = 100 * (1 - speed[1] / speed[0]);
 	}
 	set_events(1);
-	mean = sum / rounds;
-	error = sqrt((squares / rounds - mean * mean) / (rounds > 1 ? rounds - 1 : 1));
+	middle = median(slowdowns, rounds);
+	for (int round = 0; round < rounds; round++)
+		slowdowns[round] = fabs(slowdowns[round] - middle);
+	/* of a normal distribution: sigma = 1.4826 MAD, error of the median = 1.2533 sigma/sqrt(n) */
+	spread = 1.2533 * 1.4826 * median(slowdowns, rounds) / sqrt(rounds);
+	free(slowdowns);
 	printf("{\"what\": \"%s\", \"hz\": %u, \"rounds\": %d, \"slowdown_percent\": %.4f, "
-	       "\"standard_error\": %.4f}\n", what, hz, rounds, mean, error);
+	       "\"standard_error\": %.4f}\n", what, hz, rounds, middle, spread);
 }
 
 /* DEPTH frames between main and the measurement, none of them a tail call. */
@@ -210,7 +227,7 @@ int main(int argc, char **argv)
 		count_runs((unsigned)atoi(argv[2]), atof(argv[3]));
 		return 0;
 	}
-	if (argc != 5 || strcmp(argv[1], "slowdown") != 0) {
+	if (argc != 5 || strcmp(argv[1], "slowdown") != 0 || atoi(argv[4]) < 1) {
 		fprintf(stderr, "usage: toggle slowdown empty|PID HZ ROUNDS\n"
 				"       toggle count HZ SECONDS\n");
 		return 2;

@@ -74,6 +74,21 @@ def map_ids():
     return set(_ids(MAP_GET_NEXT_ID))
 
 
+def held_by(pid):
+    """(program ids, map ids) that a process holds open."""
+    programs, maps = set(), set()
+    folder = f"/proc/{pid}/fdinfo"
+    for name in os.listdir(folder):
+        with contextlib.suppress(OSError), open(f"{folder}/{name}", encoding="ascii") as file:
+            for line in file:
+                key, _, value = line.partition(":")
+                if key == "prog_id":
+                    programs.add(int(value))
+                elif key == "map_id":
+                    maps.add(int(value))
+    return programs, maps
+
+
 def map_memory(map_id):
     """(name, bytes) of a map."""
     fd, _ = _bpf(MAP_GET_FD_BY_ID, struct.pack("<I", map_id))

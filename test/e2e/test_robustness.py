@@ -21,7 +21,7 @@ LOOP_CODE = bytes.fromhex("48ffcf75fbc3")  # what file_mapper runs when it finds
 
 
 def assert_book_balances(recording):
-    """received == excluded + kept + dropped on each page, and each page continues the one before."""
+    """received == excluded + kept + dropped on each page, and each page continues the last."""
     for stage in recording.book["stages"]:
         assert stage["received"] == (sum(stage["excluded"].values()) + stage["kept"]
                                      + sum(stage["dropped"].values())), recording.book

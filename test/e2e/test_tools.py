@@ -93,7 +93,7 @@ def test_go_tool_pprof_reads_what_we_write(record):
     samples, index = recording.profile.samples, recording.profile.value_index("cpu")
     ours = pprof.self_and_total(samples, index)
     for name, (flat, cum) in top.items():
-        if name.startswith("["):  # addresses without a name, which pprof joins by their binary
+        if name.startswith("["):  # addresses without a name, joined by binary
             continue
         assert (flat, cum) == pytest.approx(ours[name]), name
     hot = next(name for name in top if "hot_leaf" in name)
