@@ -54,7 +54,8 @@ def test_table_of_a_go_profile_equals_go_tool_pprof(go_profile):
     done = subprocess.run([VESTA, "top", "--format", "json", "--rows", "100000", go_profile],
                           capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    ours = {row["name"]: (row["self"], row["total"]) for row in json.loads(done.stdout)["functions"]}
+    table = json.loads(done.stdout)
+    ours = {row["name"]: (row["self"], row["total"]) for row in table["functions"]}
     theirs = go_top(go_profile)
     assert "main.slowValidate" in theirs
     assert {name: ours.get(name) for name in theirs} == theirs
