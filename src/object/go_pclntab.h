@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "src/base/byte_source.h"
 #include "src/base/result.h"
@@ -32,6 +33,19 @@ struct GoFunction {
   uint32_t sp_table = 0;
   uint32_t file_table = 0;
   uint32_t line_table = 0;
+  // Where its lists of further tables start, in the function table and behind it: first those of
+  // numbers, then those of data.
+  uint64_t lists = 0;
+  uint32_t number_table_count = 0;
+  uint8_t data_table_count = 0;  // 0 = none, or unknown (before Go 1.18)
+};
+
+// One of the functions that an address belongs to.
+struct GoCall {
+  std::string function;
+  std::string file;         // empty = unknown
+  uint32_t line = 0;        // 0 = unknown
+  uint32_t start_line = 0;  // of the function; 0 = unknown
 };
 
 // Walks one table of a function, from a range of addresses to a value.
@@ -70,10 +84,11 @@ class GoValueWalk {
 // Shape:  functions ascend by address; addresses are those of the image. Tables of 64-bit
 //         little-endian programs from Go 1.2 on.
 // Owner:  one thread; the source outlives the table.
-// Cost:   holds at most a megabyte of a table that can have a hundred; each question reads what it
-//         needs. Naming an address takes microseconds.
+// Cost:   holds at most a megabyte of a table that can have a hundred, and as much of its inline
+//         trees; each question reads what it needs. Naming an address takes microseconds.
 // Errors: a damaged entry is empty, never a guess.
-// Source: runtime/symtab.go, runtime/runtime2.go, cmd/link/internal/ld/pcln.go of Go 1.2 to 1.26.
+// Source: runtime/symtab.go, runtime/symtabinl.go, runtime/runtime2.go, internal/abi/symtab.go,
+//         cmd/link/internal/ld/pcln.go of Go 1.2 to 1.26.
 class GoPclntab {
  public:
   // Errors: NotFound when the image is no Go program, Corrupt when its table does not follow the
@@ -97,6 +112,20 @@ class GoPclntab {
   std::string FileOf(const GoFunction& function, uint64_t vaddr);  // empty = unknown
   uint32_t LineOf(const GoFunction& function, uint64_t vaddr);     // 0 = unknown
 
+  // Makes CallsAt() know which calls the compiler inlined. They lie outside of the table.
+  // Errors: Unsupported when the program does not tell where (before Go 1.18), or not in a way that
+  //         fits the table.
+  base::Result<void> FindInlineTrees(const ElfFile& elf, const base::ByteSource& source);
+  // The same with their place in the source; it must outlive the table.
+  // Errors: Corrupt when what lies there does not fit the table.
+  base::Result<void> UseInlineTrees(const base::ByteSource& source, uint64_t file_offset);
+
+  // The functions that the code at an address was written in: what the compiler inlined, innermost
+  // first, and at last the function that covers the address. Each but the first has the line of its
+  // call of the one before. Empty where no function is; that function alone where nothing was
+  // inlined, or the trees are unknown or damaged.
+  std::vector<GoCall> CallsAt(uint64_t vaddr);
+
   // Bytes that the stack pointer has gone down since the function's entry.
   GoValueWalk StackDepths(const GoFunction& function);
   GoValueWalk Lines(const GoFunction& function);
@@ -105,16 +134,38 @@ class GoPclntab {
   GoPclntab() = default;
   base::Result<void> ReadHeader(uint64_t size_bytes, uint64_t text_vaddr);
   std::optional<uint64_t> EntryVaddr(uint32_t index);
+  std::string NameAt(uint32_t name_offset);
   GoValueWalk Walk(const GoFunction& function, uint32_t table);
-  std::optional<int32_t> ValueAt(const GoFunction& function, uint32_t table, uint64_t vaddr);
+  std::optional<int32_t> ValueAt(const GoFunction& function, uint32_t table, uint64_t vaddr,
+                                 uint32_t& steps_left);
+  std::string FileOf(const GoFunction& function, uint64_t vaddr, uint32_t& steps_left);
+  uint32_t LineOf(const GoFunction& function, uint64_t vaddr, uint32_t& steps_left);
+
+  // Where a function says what was inlined into it.
+  struct InlineTree {
+    uint32_t index_table = 0;  // from addresses to entries of the tree
+    uint32_t offset = 0;       // of the tree
+  };
+  struct InlinedCall {
+    uint32_t name_offset = 0;
+    uint32_t start_line = 0;
+    uint64_t parent_vaddr = 0;  // an instruction whose line is that of the call
+  };
+  std::optional<InlineTree> InlineTreeOf(const GoFunction& function);
+  std::optional<InlinedCall> InlinedCallAt(const GoFunction& function, const InlineTree& tree,
+                                           uint32_t index);
+  bool DoInlineTreesFit();
 
   std::unique_ptr<CachedReader> reader_;
+  std::unique_ptr<CachedReader> tree_reader_;  // null = no inline trees are known
   GoVersion version_ = GoVersion::k1_20;
   uint32_t quantum_ = 1;
   uint32_t function_count_ = 0;
   uint64_t text_vaddr_ = 0;
+  uint64_t vaddr_ = 0;  // of the table itself; 0 = unknown
   // Offsets of the parts.
   uint64_t names_ = 0;
+  uint64_t names_end_ = 0;  // from Go 1.16 on
   uint64_t units_ = 0;
   uint64_t files_ = 0;
   uint64_t values_ = 0;

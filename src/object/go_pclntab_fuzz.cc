@@ -19,6 +19,11 @@ void Ask(vesta::object::GoPclntab& table) {
     table.FileOf(*function, function->start_vaddr + 1);
     table.LineOf(*function, function->start_vaddr + 1);
     table.FunctionCovering(function->start_vaddr);
+    for (const unsigned distance : {1u, 4u, 12u}) {
+      for (const auto& call : table.CallsAt(function->start_vaddr + distance)) {
+        CHECK(!call.function.empty());
+      }
+    }
     uint64_t last_end = function->start_vaddr;
     vesta::object::GoValueWalk walk = table.StackDepths(*function);
     while (const auto range = walk.Next()) {
@@ -35,11 +40,19 @@ void Ask(vesta::object::GoPclntab& table) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const vesta::base::MemorySource source(std::as_bytes(std::span(data, size)));
   auto table = vesta::object::GoPclntab::Parse(source, 0, size, 0x401000);
-  if (table.ok()) Ask(*table);
+  if (table.ok()) {
+    // The word that counts the files says where the inline trees are.
+    const auto trees = source.ReadObject<uint64_t>(16);
+    if (trees.ok()) static_cast<void>(table->UseInlineTrees(source, *trees));
+    Ask(*table);
+  }
   const auto elf = vesta::object::ElfFile::Parse(source);
   if (!elf.ok()) return 0;
   auto found = vesta::object::GoPclntab::Find(*elf, source);
-  if (found.ok()) Ask(*found);
+  if (found.ok()) {
+    static_cast<void>(found->FindInlineTrees(*elf, source));
+    Ask(*found);
+  }
   const auto ranges = vesta::object::GoUnwindRanges(*elf, source);
   if (!ranges.ok()) return 0;
   uint64_t last_end = 0;

@@ -23,7 +23,7 @@ constexpr uint32_t kRelativeArm = 1027;         // R_AARCH64_RELATIVE
 // In runtime.moduledata, the start of the code lies two words behind the lowest function's address,
 // both about here; the words in front grow from time to time.
 constexpr size_t kModuleTextWordMin = 16;
-constexpr size_t kModuleWords = 40;
+constexpr size_t kModuleCandidatesMax = 8;
 
 struct Rela {
   uint64_t place = 0;
@@ -57,6 +57,29 @@ T Load(std::span<const std::byte> bytes, size_t offset) {
   return value;
 }
 
+// Calls on_rela for each relocation that gives a word an address of the image, until it returns
+// true.
+template <typename OnRela>
+void ForEachRelative(const ElfFile& elf, const ByteSource& source, OnRela on_rela) {
+  uint64_t budget_bytes = kGoSearchBytesMax;
+  for (const Section& section : elf.sections()) {
+    if (section.type != kSectionRela) continue;
+    uint64_t size = std::min(section.size_bytes, budget_bytes);
+    budget_bytes -= size;
+    size -= size % sizeof(Rela);
+    const bool is_done = ForEachChunk(
+        source, section.file_offset, size, [&](uint64_t, std::span<const std::byte> chunk) {
+          for (size_t at = 0; at < chunk.size(); at += sizeof(Rela)) {
+            const auto rela = Load<Rela>(chunk, at);
+            const auto type = static_cast<uint32_t>(rela.info);
+            if ((type == kRelativeX86 || type == kRelativeArm) && on_rela(rela)) return true;
+          }
+          return false;
+        });
+    if (is_done) return;
+  }
+}
+
 // Words as the loader will leave them: position-independent programs may keep pointers in their
 // relocations only. What is unknown is 0.
 void ReadWords(const ElfFile& elf, const ByteSource& source, uint64_t vaddr,
@@ -65,24 +88,12 @@ void ReadWords(const ElfFile& elf, const ByteSource& source, uint64_t vaddr,
   const auto offset = elf.FileOffsetOf(vaddr);
   if (!offset || !source.ReadAt(*offset, std::as_writable_bytes(words)).ok()) return;
   if (std::find(words.begin(), words.end(), uint64_t{0}) == words.end()) return;
-  for (const Section& section : elf.sections()) {
-    if (section.type != kSectionRela) continue;
-    const uint64_t size = section.size_bytes - section.size_bytes % sizeof(Rela);
-    ForEachChunk(source, section.file_offset, size,
-                 [&](uint64_t, std::span<const std::byte> chunk) {
-                   for (size_t at = 0; at < chunk.size(); at += sizeof(Rela)) {
-                     const auto rela = Load<Rela>(chunk, at);
-                     const auto type = static_cast<uint32_t>(rela.info);
-                     if (rela.place - vaddr >= words.size_bytes() || rela.place % 8 != vaddr % 8 ||
-                         (type != kRelativeX86 && type != kRelativeArm)) {
-                       continue;
-                     }
-                     uint64_t& word = words[static_cast<size_t>(rela.place - vaddr) / 8];
-                     if (word == 0) word = rela.addend;
-                   }
-                   return false;
-                 });
-  }
+  ForEachRelative(elf, source, [&](const Rela& rela) {
+    if (rela.place - vaddr >= words.size_bytes() || rela.place % 8 != vaddr % 8) return false;
+    uint64_t& word = words[static_cast<size_t>(rela.place - vaddr) / 8];
+    if (word == 0) word = rela.addend;
+    return false;
+  });
 }
 
 bool IsCode(const ElfFile& elf, uint64_t vaddr) {
@@ -104,17 +115,35 @@ std::optional<uint32_t> FirstFunctionOffset(const ByteSource& source, const Tabl
   return *offset;
 }
 
-// Start of the code as the module data at this address have it. 0 = these are no module data.
-uint64_t TextOfModuleData(const ElfFile& elf, const ByteSource& source, const Table& table,
-                          uint64_t module_vaddr, uint32_t first_function) {
-  std::array<uint64_t, kModuleWords> words;
-  ReadWords(elf, source, module_vaddr, words);
-  if (words[0] != table.vaddr) return 0;
-  for (size_t i = kModuleTextWordMin; i < kModuleWords; ++i) {
-    const uint64_t text = words[i];
-    if (IsCode(elf, text) && words[i - 2] == text + first_function) return text;
+// The module data at this address; empty when there are none of this table.
+std::optional<GoModuleData> ModuleDataAt(const ElfFile& elf, const ByteSource& source,
+                                         uint64_t module_vaddr, uint64_t table_vaddr,
+                                         uint64_t first_function_offset) {
+  GoModuleData module;
+  ReadWords(elf, source, module_vaddr, module.words);
+  if (module.words[0] != table_vaddr) return std::nullopt;
+  for (size_t i = kModuleTextWordMin; i < module.words.size(); ++i) {
+    const uint64_t text = module.words[i];
+    if (!IsCode(elf, text) || module.words[i - 2] != text + first_function_offset) continue;
+    module.text_word = i;
+    return module;
   }
-  return 0;
+  return std::nullopt;
+}
+
+// Calls on_place(address) for each aligned word of the range that holds the value, until it returns
+// true.
+template <typename OnPlace>
+bool ForEachWordOfValue(const ByteSource& source, const Table& range, uint64_t value,
+                        OnPlace on_place) {
+  return ForEachChunk(source, range.file_offset, range.size_bytes,
+                      [&](uint64_t done, std::span<const std::byte> chunk) {
+                        for (size_t at = 0; at + 8 <= chunk.size(); at += 8) {
+                          if (Load<uint64_t>(chunk, at) != value) continue;
+                          if (on_place(range.vaddr + done + at)) return true;
+                        }
+                        return false;
+                      });
 }
 
 // Up to Go 1.25 the table says it; since 1.26 only the module data do, in a section of their own.
@@ -128,32 +157,12 @@ Result<uint64_t> FindText(const ElfFile& elf, const ByteSource& source, const Ta
   if (!first_function) {
     return Error(ErrorCode::kCorrupt, "Go's function table is cut short");
   }
-  uint64_t found = 0;
-  if (const Section* section = elf.FindSection(".go.module"); section != nullptr) {
-    found = TextOfModuleData(elf, source, table, section->vaddr, *first_function);
-  } else if (elf.sections().empty()) {
-    uint64_t budget_bytes = kGoSearchBytesMax;
-    for (const LoadSegment& segment : elf.load_segments()) {
-      if (segment.executable || found != 0) continue;
-      const uint64_t size = std::min(segment.file_size_bytes, budget_bytes);
-      budget_bytes -= size;
-      ForEachChunk(
-          source, segment.file_offset, size, [&](uint64_t done, std::span<const std::byte> chunk) {
-            for (size_t at = 0; at + 8 <= chunk.size(); at += 8) {
-              if (Load<uint64_t>(chunk, at) != table.vaddr) continue;
-              found =
-                  TextOfModuleData(elf, source, table, segment.vaddr + done + at, *first_function);
-              if (found != 0) return true;
-            }
-            return false;
-          });
-    }
-  }
-  if (found == 0) {
+  const auto module = FindGoModuleData(elf, source, table.vaddr, *first_function);
+  if (!module) {
     return Error(ErrorCode::kUnsupported,
                  "Go's function table does not tell where its code starts");
   }
-  return found;
+  return module->words[module->text_word];
 }
 
 // Magic, zeros, instruction size, pointer size of 8.
@@ -207,6 +216,41 @@ std::optional<Table> FindTable(const ElfFile& elf, const ByteSource& source) {
 
 }  // namespace
 
+std::optional<GoModuleData> FindGoModuleData(const ElfFile& elf, const ByteSource& source,
+                                             uint64_t table_vaddr, uint64_t first_function_offset) {
+  std::optional<GoModuleData> found;
+  size_t candidates_left = kModuleCandidatesMax;
+  const auto try_place = [&](uint64_t vaddr) {
+    found = ModuleDataAt(elf, source, vaddr, table_vaddr, first_function_offset);
+    return found || --candidates_left == 0;
+  };
+  if (const Section* section = elf.FindSection(".go.module"); section != nullptr) {
+    try_place(section->vaddr);
+    return found;
+  }
+  for (const char* name : {".noptrdata", ".data"}) {
+    const Section* section = elf.FindSection(name);
+    if (section == nullptr) continue;
+    const Table range{section->file_offset, section->size_bytes, section->vaddr};
+    if (ForEachWordOfValue(source, range, table_vaddr, try_place)) return found;
+  }
+  if (!elf.sections().empty()) {
+    ForEachRelative(elf, source, [&](const Rela& rela) {
+      return rela.addend == table_vaddr && try_place(rela.place);
+    });
+    return found;
+  }
+  uint64_t budget_bytes = kGoSearchBytesMax;
+  for (const LoadSegment& segment : elf.load_segments()) {
+    if (segment.executable) continue;
+    const Table range{segment.file_offset, std::min(segment.file_size_bytes, budget_bytes),
+                      segment.vaddr};
+    budget_bytes -= range.size_bytes;
+    if (ForEachWordOfValue(source, range, table_vaddr, try_place)) break;
+  }
+  return found;
+}
+
 Result<GoPclntabPlace> FindGoPclntab(const ElfFile& elf, const ByteSource& source) {
   const auto table = FindTable(elf, source);
   if (!table) return Error(ErrorCode::kNotFound, "not a Go program");
@@ -214,7 +258,7 @@ Result<GoPclntabPlace> FindGoPclntab(const ElfFile& elf, const ByteSource& sourc
   const auto version = magic.ok() ? GoVersionOfMagic(*magic) : std::nullopt;
   if (!version) return Error(ErrorCode::kCorrupt, "Go's function table has an unknown magic");
   ASSIGN_OR_RETURN(const uint64_t text, FindText(elf, source, *table, *version));
-  return GoPclntabPlace{table->file_offset, table->size_bytes, text};
+  return GoPclntabPlace{table->vaddr, table->file_offset, table->size_bytes, text};
 }
 
 }  // namespace vesta::object

@@ -17,6 +17,7 @@ using base::MemorySource;
 // --- a table written by hand, in each of the four layouts ---
 
 constexpr uint64_t kText = 0x401000;
+constexpr uint32_t kTreeOffset = 8;
 
 class Writer {
  public:
@@ -49,10 +50,12 @@ struct Layout {
 };
 
 // Functions main.first [kText, +0x20) and main.second [+0x20, +0x60). The first has the stack
-// depths 0 for 4 bytes, 24 for 24 bytes, 0 to its end; both have lines.
+// depths 0 for 4 bytes, 24 for 24 bytes, 0 to its end; both have lines. From Go 1.18 on,
+// main.inlined [+0xc, +0x14) was inlined into the first, and main.deeper [+4, +0xc) into that.
 struct Sample {
   std::vector<std::byte> bytes;
   size_t first_function = 0;  // offset of its record
+  size_t trees = 0;           // offset of the inline trees
 };
 
 Sample WriteSample(const Layout& layout) {
@@ -72,7 +75,7 @@ Sample WriteSample(const Layout& layout) {
     put_index();
     out.Put(uint32_t{0});  // where the files are
   } else {
-    out.Put(uint64_t{1});
+    out.Put(uint64_t{1});  // files
     if (has_text) out.Put(uint64_t{0});
     parts = out.size();
     for (int i = 0; i < 5; ++i) out.Put(uint64_t{0});
@@ -80,6 +83,10 @@ Sample WriteSample(const Layout& layout) {
   const size_t names = out.size();
   out.PutString("main.first");
   out.PutString("main.second");
+  const size_t inlined = out.size();
+  if (has_text) out.PutString("main.inlined");
+  const size_t deeper = out.size();
+  if (has_text) out.PutString("main.deeper");
   const size_t files = out.size();
   out.PutString("/src/main.go");
   out.AlignTo(4);
@@ -94,6 +101,10 @@ Sample WriteSample(const Layout& layout) {
   for (const int byte : {is_old ? 4 : 2, 0x40, 0}) out.Put(static_cast<uint8_t>(byte));
   const size_t lines = out.size();
   for (const int byte : {22, 16, 4, 0x30, 0}) out.Put(static_cast<uint8_t>(byte));
+  const size_t inline_indices = out.size();
+  if (has_text) {
+    for (const int byte : {0, 4, 4, 8, 1, 8, 1, 12, 0}) out.Put(static_cast<uint8_t>(byte));
+  }
   out.AlignTo(8);
   const size_t functions = is_old ? 0 : out.size();
   if (!is_old) put_index();
@@ -120,10 +131,16 @@ Sample WriteSample(const Layout& layout) {
     out.Put(static_cast<uint32_t>(i == 0 ? depths - value_base : 0));
     out.Put(static_cast<uint32_t>(file_values - value_base));
     out.Put(static_cast<uint32_t>(lines - value_base));
-    out.Put(uint32_t{0});
-    if (!is_old) out.Put(uint32_t{0});  // unit
+    out.Put(uint32_t{has_text ? 3u : 0u});  // tables of numbers
+    if (!is_old) out.Put(uint32_t{0});      // unit
     if (layout.version == GoVersion::k1_20) out.Put(uint32_t{9});
-    out.Put(uint32_t{is_old ? 0u : 0x0500u});  // flags: top frame, assembly
+    // Flags: top frame, assembly; data.
+    out.Put(uint32_t{is_old ? 0u : has_text ? 0x04000500u : 0x0500u});
+    if (has_text) {
+      const auto index_table = static_cast<uint32_t>(i == 0 ? inline_indices - value_base : 0);
+      for (const uint32_t table : {0u, 0u, index_table}) out.Put(table);
+      for (const uint32_t data : {~0u, ~0u, ~0u, i == 0 ? kTreeOffset : ~0u}) out.Put(data);
+    }
     out.AlignTo(8);
   }
   if (has_text) {
@@ -136,6 +153,20 @@ Sample WriteSample(const Layout& layout) {
   } else {
     const size_t all[] = {names, units, files, values, functions};
     for (size_t i = 0; i < 5; ++i) out.Set(parts + i * 8, uint64_t{all[i]});
+  }
+  sample.trees = out.size();
+  const auto put_call = [&](size_t name, uint32_t parent, uint32_t start_line) {
+    const auto name_offset = static_cast<uint32_t>(name - names);
+    if (layout.version == GoVersion::k1_20) {
+      for (const uint32_t word : {uint32_t{5}, name_offset, parent, start_line}) out.Put(word);
+    } else {
+      for (const uint32_t word : {0x00050000u, 0u, 7u, name_offset, parent}) out.Put(word);
+    }
+  };
+  if (has_text) {
+    for (uint32_t i = 0; i < kTreeOffset / 4; ++i) out.Put(uint32_t{0});
+    put_call(inlined, 2, 30);
+    put_call(deeper, 0x10, 40);
   }
   sample.bytes = out.bytes();
   return sample;
@@ -196,12 +227,101 @@ TEST_P(GoPclntabLayoutTest, FindsTheFunctionThatCoversAnAddress) {
   EXPECT_EQ(name_at(kText + 0x60), "-");
 }
 
+std::string CallsAt(GoPclntab& table, uint64_t vaddr) {
+  std::string text;
+  for (const GoCall& call : table.CallsAt(vaddr)) {
+    EXPECT_EQ(call.file, "/src/main.go");
+    text += call.function + ":" + std::to_string(call.line) + "(" +
+            std::to_string(call.start_line) + ") ";
+  }
+  return text;
+}
+
+TEST_P(GoPclntabLayoutTest, InlinedCallsStandBeforeTheirCallers) {
+  const Sample sample = WriteSample(GetParam());
+  const MemorySource source(sample.bytes);
+  auto table = GoPclntab::Parse(source, 0, sample.bytes.size(), kText);
+  ASSERT_TRUE(table.ok());
+  const bool has_lines = GetParam().version == GoVersion::k1_20;
+  const std::string first = has_lines ? "(9) " : "(0) ";
+  EXPECT_EQ(CallsAt(*table, kText + 4), "main.first:10" + first);  // no trees are known
+  if (GetParam().version == GoVersion::k1_2 || GetParam().version == GoVersion::k1_16) {
+    EXPECT_EQ(table->UseInlineTrees(source, sample.trees).error().code(),
+              base::ErrorCode::kCorrupt);
+    return;
+  }
+  ASSERT_TRUE(table->UseInlineTrees(source, sample.trees).ok());
+  const std::string inlined = has_lines ? "(30) " : "(0) ";
+  const std::string deeper = has_lines ? "(40) " : "(0) ";
+  EXPECT_EQ(CallsAt(*table, kText - 1), "");
+  EXPECT_EQ(CallsAt(*table, kText + 3), "main.first:10" + first);
+  const std::string two_deep =
+      "main.deeper:10" + deeper + "main.inlined:12" + inlined + "main.first:10" + first;
+  EXPECT_EQ(CallsAt(*table, kText + 4), two_deep);
+  EXPECT_EQ(CallsAt(*table, kText + 0xb), two_deep);
+  EXPECT_EQ(CallsAt(*table, kText + 0xc), "main.inlined:10" + inlined + "main.first:10" + first);
+  EXPECT_EQ(CallsAt(*table, kText + 0x14), "main.first:12" + first);
+  EXPECT_EQ(CallsAt(*table, kText + 0x24), "main.second:10" + first);
+}
+
+TEST_P(GoPclntabLayoutTest, DamagedInlineTreesNameNothing) {
+  if (GetParam().version == GoVersion::k1_2 || GetParam().version == GoVersion::k1_16) return;
+  const Sample sample = WriteSample(GetParam());
+  const bool is_new = GetParam().version == GoVersion::k1_20;
+  const size_t entry = is_new ? 16 : 20;
+  const size_t name = is_new ? 4 : 12;
+  const size_t deeper = sample.trees + kTreeOffset + entry;
+  const struct {
+    const char* what;
+    size_t offset;
+    uint32_t value;
+  } cases[] = {
+      {"a name from the middle of another", deeper + name, 3},
+      {"a name outside of the table", deeper + name, 0x7fffffff},
+      {"a caller outside of the function", deeper + name + 4, 0x20},
+      {"a caller in front of the function", deeper + name + 4, 0xffffffff},
+      {"a call that is its own caller", deeper + name + 4, 5},
+      {"padding with something in it", deeper, 0x01000000},
+  };
+  for (const auto& damage : cases) {
+    SCOPED_TRACE(damage.what);
+    std::vector<std::byte> bytes = sample.bytes;
+    const MemorySource good(sample.bytes);
+    auto table = GoPclntab::Parse(good, 0, bytes.size(), kText);
+    ASSERT_TRUE(table.ok());
+    std::memcpy(bytes.data() + damage.offset, &damage.value, sizeof(damage.value));
+    const MemorySource bad(bytes);
+    // The first entry that is looked at is this one: a cycle shows only later.
+    if (table->UseInlineTrees(bad, sample.trees).ok()) {
+      EXPECT_STREQ(damage.what, "a call that is its own caller");
+      EXPECT_EQ(table->CallsAt(kText + 0x10).size(), 2u);
+    }
+    const auto calls = table->CallsAt(kText + 4);
+    ASSERT_EQ(calls.size(), 1u);
+    EXPECT_EQ(calls[0].function, "main.first");
+    EXPECT_EQ(calls[0].line, 10u);
+  }
+  const MemorySource source(sample.bytes);
+  auto table = GoPclntab::Parse(source, 0, sample.bytes.size(), kText);
+  for (const uint64_t wrong : {uint64_t{0}, uint64_t{sample.trees + 4}, ~uint64_t{0}}) {
+    EXPECT_FALSE(table->UseInlineTrees(source, wrong).ok());
+    EXPECT_EQ(table->CallsAt(kText + 4).size(), 1u);
+  }
+}
+
 // Whatever is cut off or changed, every question has an answer or none, and nothing else happens
 // (the sanitizer builds see to that).
-void AskEverything(const std::vector<std::byte>& bytes) {
+void AskEverything(const std::vector<std::byte>& bytes, size_t trees) {
   const MemorySource source(bytes);
   auto table = GoPclntab::Parse(source, 0, bytes.size(), kText);
   if (!table.ok()) return;
+  const bool has_trees = table->UseInlineTrees(source, trees).ok();
+  for (const unsigned distance : {4u, 0xcu, 0x30u}) {
+    const auto calls = table->CallsAt(kText + distance);
+    EXPECT_TRUE(has_trees || calls.size() <= 1);
+    EXPECT_LE(calls.size(), 129u);
+    for (const GoCall& call : calls) EXPECT_FALSE(call.function.empty());
+  }
   for (uint32_t i = 0; i < std::min(table->function_count(), 8u); ++i) {
     const auto function = table->FunctionAt(i);
     if (!function) continue;
@@ -224,7 +344,8 @@ void AskEverything(const std::vector<std::byte>& bytes) {
 TEST_P(GoPclntabLayoutTest, SurvivesEveryTruncation) {
   const Sample sample = WriteSample(GetParam());
   for (size_t size = 0; size < sample.bytes.size(); ++size) {
-    AskEverything({sample.bytes.begin(), sample.bytes.begin() + static_cast<long>(size)});
+    AskEverything({sample.bytes.begin(), sample.bytes.begin() + static_cast<long>(size)},
+                  sample.trees);
   }
   const std::vector<std::byte> head(sample.bytes.begin(), sample.bytes.begin() + 12);
   const MemorySource source(head);
@@ -238,7 +359,7 @@ TEST_P(GoPclntabLayoutTest, SurvivesEveryFlippedByte) {
     for (const int value : {0x00, 0x7f, 0x80, 0xff}) {
       std::vector<std::byte> bytes = sample.bytes;
       bytes[at] = static_cast<std::byte>(value);
-      AskEverything(bytes);
+      AskEverything(bytes, sample.trees);
     }
   }
 }
@@ -390,6 +511,7 @@ TEST(GoPclntabSearchTest, FindsTheTableWithoutSectionHeaders) {
       EXPECT_EQ(table->text_vaddr(), expected->text_vaddr());
       EXPECT_EQ(table->function_count(), expected->function_count());
       EXPECT_EQ(table->NameOf(*table->FunctionAt(5)), expected->NameOf(*expected->FunctionAt(5)));
+      EXPECT_TRUE(table->FindInlineTrees(*elf, source).ok());
     }
   }
 }

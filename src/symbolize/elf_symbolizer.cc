@@ -14,21 +14,30 @@ using base::ByteSource;
 using base::Result;
 using object::ElfFile;
 
+// As Go's own tools show it: with [...] for the types that a generic function was made for.
+std::string GoNameForPeople(const std::string& name) {
+  const size_t start = name.find('[');
+  const size_t end = name.rfind(']');
+  if (start == std::string::npos || end == std::string::npos || end < start) return name;
+  return name.substr(0, start) + "[...]" + name.substr(end + 1);
+}
+
 void NameGoFunctions(const ElfFile& elf, const ByteSource& source,
                      std::span<const uint64_t> addresses, std::vector<Symbol>& symbols) {
   auto table = object::GoPclntab::Find(elf, source);
   if (!table.ok()) return;  // no Go program, or one whose symbols must do
+  // Where they cannot be found, the functions that hold the code must do.
+  static_cast<void>(table->FindInlineTrees(elf, source));
   for (size_t i = 0; i < addresses.size(); ++i) {
-    const auto function = table->FunctionCovering(addresses[i]);
-    if (!function) continue;
-    FunctionLine line;
-    line.name = table->NameOf(*function);
-    if (line.name.empty()) continue;
-    line.system_name = line.name;
-    line.file = table->FileOf(*function, addresses[i]);
-    line.line = table->LineOf(*function, addresses[i]);
-    line.start_line = function->start_line;
-    symbols[i].lines.push_back(std::move(line));
+    for (object::GoCall& call : table->CallsAt(addresses[i])) {
+      FunctionLine line;
+      line.name = GoNameForPeople(call.function);
+      line.system_name = std::move(call.function);
+      line.file = std::move(call.file);
+      line.line = call.line;
+      line.start_line = call.start_line;
+      symbols[i].lines.push_back(std::move(line));
+    }
   }
 }
 

@@ -85,12 +85,105 @@ func main() {
 }
 )go";
 
-// Builds kGoProgram with the given flags of `go build`; empty path when that fails.
+// Functions inlined into one another, and what the runtime says about them, one frame a line:
+// address as its distance from main.main, function, file, line.
+//   stack   the stack below the innermost function
+//   frames  the frames of each address that is read (as a distance), each followed by an empty
+//   line;
+//           needs Go 1.21
+inline constexpr char kGoInlineProgram[] = R"go(package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"reflect"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+func base() uintptr { return reflect.ValueOf(main).Pointer() }
+
+func printFrames(pcs []uintptr) {
+	frames := runtime.CallersFrames(pcs)
+	for {
+		frame, more := frames.Next()
+		fmt.Printf("%d\t%s\t%s\t%d\n", int64(frame.PC-base()), frame.Function, frame.File, frame.Line)
+		if !more {
+			return
+		}
+	}
+}
+
+//go:noinline
+func record() {
+	pcs := make([]uintptr, 64)
+	printFrames(pcs[:runtime.Callers(1, pcs)])
+}
+
+func innermost(a int) int {
+	record()
+	return a + 1
+}
+
+func middle(a int) int {
+	return 2 *
+		innermost(a)
+}
+
+func larger[T int | string](a, b T) T {
+	if a > b {
+		return a
+	}
+	return b
+}
+
+type tenant struct{ key string }
+
+func (t *tenant) slowValidate(separator byte) bool {
+	at := strings.IndexByte(t.key, separator)
+	return at > 0 && larger(at, 3) < len(t.key)
+}
+
+//go:noinline
+func validateAll(tenants []tenant) int {
+	valid := 0
+	for i := range tenants {
+		if tenants[i].slowValidate('_') {
+			valid += len(larger(tenants[i].key, "m"))
+		}
+	}
+	return valid
+}
+
+func main() {
+	if validateAll([]tenant{{"tenant_1"}, {"x"}}) != 8 {
+		panic("wrong")
+	}
+	if os.Args[1] == "stack" {
+		os.Exit(middle(
+			len(os.Args)) - 6)
+	}
+	// Only in front of another one is an address expanded to all its frames.
+	end := reflect.ValueOf(record).Pointer()
+	questions := bufio.NewScanner(os.Stdin)
+	for questions.Scan() {
+		distance, _ := strconv.ParseInt(questions.Text(), 10, 64)
+		printFrames([]uintptr{base() + uintptr(distance) + 1, end + 1})
+		fmt.Println()
+	}
+}
+)go";
+
+// Builds a program with the given flags of `go build`; empty path when that fails. All of one
+// folder are of the same source.
 inline std::string BuildGoProgram(const std::string& go, const TemporaryFolder& folder,
-                                  const std::string& name, const std::string& flags) {
+                                  const std::string& name, const std::string& flags,
+                                  const char* program = kGoProgram) {
   const std::string source = folder.path() + "/main.go";
   if (!std::filesystem::exists(source)) {
-    std::ofstream(source) << kGoProgram;
+    std::ofstream(source) << program;
     std::ofstream(folder.path() + "/go.mod") << "module example.com/sample\n\ngo 1.18\n";
   }
   const std::string path = folder.path() + "/" + name;
