@@ -129,6 +129,7 @@ void Agent::Stop() {
 }
 
 void Agent::TakeBatch() {
+  const uint64_t asked_before = finish_book_.asked;
   publisher_.EndGracePeriod();
   tables_.NextPeriod();
   source_->Take(batch_);
@@ -150,7 +151,7 @@ void Agent::TakeBatch() {
   PublishChanged();
   // Tables that could not be published stay unknown to the kernel, which then sends stacks.
   static_cast<void>(source_->Publish().ok());
-  busy_ = !batch_.process_events.empty();
+  busy_ = !batch_.process_events.empty() || finish_book_.asked != asked_before;
   if (now_mono_ns >= generated_names_next_mono_ns_) {
     generated_names_next_mono_ns_ = now_mono_ns + kGeneratedNamesNs;
     ReadGeneratedNames();

@@ -97,7 +97,7 @@ class Agent {
   std::vector<profile::Frame> frames_;
   std::vector<abi_mapping> mappings_;
   FinishBook finish_book_;
-  bool busy_ = false;  // processes came and went: poll sooner
+  bool busy_ = true;  // processes come and go, or are new to us: poll sooner
   uint64_t housekeeping_next_mono_ns_ = 0;
   std::set<uint32_t> generated_code_pids_;  // sampled since their names were read
   uint64_t generated_names_next_mono_ns_ = 0;

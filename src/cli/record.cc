@@ -30,6 +30,9 @@ class Recording {
 
   base::Result<int> Run() {
     RETURN_IF_ERROR(CheckPids(options_.pids));
+    for (const std::string& path : options_.outputs) {
+      RETURN_IF_ERROR(wire::CheckProfilePath(path));
+    }
     RETURN_IF_ERROR(Start());
     while (!IsOver()) {
       agent_->Poll(TimeLeftNs());
@@ -91,7 +94,8 @@ class Recording {
 
   // Prints the table, writes files and the book. Returns an exit status.
   int Report() {
-    agent::ProfileBuilder builder(agent_->processes(), agent_->images(), agent_->generated_code_runtime());
+    agent::ProfileBuilder builder(agent_->processes(), agent_->images(),
+                                  agent_->generated_code_runtime());
     agent::RecordingFacts facts;
     facts.time_unix_ns = static_cast<int64_t>(started_unix_ns_);
     facts.duration_ns = static_cast<int64_t>(duration_ns_);

@@ -238,6 +238,22 @@ Result<Profile> ReadProfileFile(const std::string& path, uint64_t size_bytes_max
   return DecodeProfile(*bytes, path, size_bytes_max);
 }
 
+Result<void> CheckProfilePath(const std::string& path) {
+  if (const auto format = FormatOfName(path); !format.ok()) return format.error();
+  if (path == "-") return {};
+  ASSIGN_OR_RETURN(const Target target, FindTarget(path));
+  if (target.direct) return {};
+  // A regular file is written beside its target, so the folder must take new files.
+  const size_t slash = target.path.rfind('/');
+  const std::string folder =
+      slash == std::string::npos ? "." : target.path.substr(0, std::max<size_t>(slash, 1));
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+    return ErrnoError("writing " + path + ": its folder " + folder, errno)
+        .Context("choose another -o");
+  }
+  return {};
+}
+
 Result<void> WriteProfileFile(const std::string& path, const Profile& profile) {
   ASSIGN_OR_RETURN(const ProfileFormat format, FormatOfName(path));
   const std::string bytes = Encode(profile, format);

@@ -75,6 +75,17 @@ TEST_F(ProfileFileTest, UnknownEndingIsRefusedBeforeAnythingIsTouched) {
   EXPECT_EQ(FileCount(), 0u);
 }
 
+TEST_F(ProfileFileTest, PathsThatCannotWorkAreToldBeforehand) {
+  EXPECT_TRUE(CheckProfilePath("-").ok());
+  EXPECT_TRUE(CheckProfilePath("/dev/null").ok());
+  EXPECT_TRUE(CheckProfilePath("/tmp/x.folded").ok());
+  EXPECT_TRUE(CheckProfilePath("x.pb.gz").ok());
+  EXPECT_EQ(CheckProfilePath("/tmp/x.txt").error().code(), base::ErrorCode::kInvalidInput);
+  EXPECT_EQ(CheckProfilePath("/nowhere/x.folded").error().code(), base::ErrorCode::kNotFound);
+  EXPECT_EQ(CheckProfilePath("/proc/x.folded").ok(), ::access("/proc", W_OK) == 0);
+  EXPECT_FALSE(CheckProfilePath("/tmp").ok());
+}
+
 TEST_F(ProfileFileTest, OldFileKeepsItsModeAndLinksStayLinks) {
   Put(Path("real.pb"), "old");
   ASSERT_EQ(::chmod(Path("real.pb").c_str(), 0640), 0);

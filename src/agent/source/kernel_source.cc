@@ -5,7 +5,6 @@
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "src/agent/source/kernel_maps.h"
 #include "src/agent/source/process_news.h"
 
 namespace vesta::agent::source {
@@ -52,12 +52,6 @@ base::Error LoadError(int errno_value) {
       .Context("`vesta doctor` tells what this kernel lacks; kernel said: " + LogTail());
 }
 
-size_t PageBytes() { return static_cast<size_t>(::sysconf(_SC_PAGESIZE)); }
-
-size_t RoundUpToPages(size_t bytes) {
-  return (bytes + PageBytes() - 1) / PageBytes() * PageBytes();
-}
-
 class LiveKernelSource final : public KernelSource {
  public:
   explicit LiveKernelSource(const KernelSourceOptions& options) : options_(options) {}
@@ -74,30 +68,15 @@ class LiveKernelSource final : public KernelSource {
   void Wait(uint64_t wait_ns_max) override;
   void Take(KernelBatch& batch) override;
   std::vector<abi_task_identity> ListTasks() override;
+  unwind::KernelTables& kernel_tables() override { return *maps_; }
   KernelBook ReadBook() override;
   ProgramCost ReadCost() override;
   bool uses_bpf_loop() const override { return uses_bpf_loop_; }
   uint64_t memory_bytes() const override;
 
-  uint32_t table_slots() const override { return options_.table_slots; }
-  base::Result<void> StoreTable(uint32_t slot, std::span<const uint32_t> words) override;
-  void RemoveTable(uint32_t slot) override;
-  base::Result<void> Publish() override;
-  std::span<const uint32_t> Table(uint32_t slot) override;
-  std::span<abi_mapping> mappings() override { return mappings_; }
-  base::Result<void> SetProcess(uint32_t tgid, const abi_process& process) override;
-  void RemoveProcess(uint32_t tgid) override;
-
  private:
-  struct StoredTable {
-    int fd = -1;
-    void* pages = nullptr;
-    size_t size_bytes = 0;
-  };
-
   base::Result<void> AddTick(int cpu);
   void CollectRecord(const void* record, size_t size_bytes);
-  void DropTable(StoredTable& table);
   const bpf_program* sample_program() const {
     return uses_bpf_loop_ ? skeleton_->progs.on_cpu_sample_loop
                           : skeleton_->progs.on_cpu_sample_bounded;
@@ -107,15 +86,11 @@ class LiveKernelSource final : public KernelSource {
   agent_bpf* skeleton_ = nullptr;
   bool uses_bpf_loop_ = false;
   bool started_ = false;
+  std::unique_ptr<KernelMaps> maps_;
   ring_buffer* ring_ = nullptr;
   std::optional<ProcessNews> news_;
   std::map<int, bpf_link*> ticks_;  // by CPU
   bpf_link* follow_link_ = nullptr;
-  std::span<abi_mapping> mappings_;
-  size_t mappings_mapped_bytes_ = 0;
-  std::unordered_map<uint32_t, StoredTable> tables_;
-  std::vector<uint32_t> unpublished_slots_;
-  uint64_t table_bytes_ = 0;
 
   KernelBatch* collecting_ = nullptr;
   std::vector<std::pair<size_t, size_t>> record_ranges_;
@@ -126,9 +101,7 @@ class LiveKernelSource final : public KernelSource {
 
 LiveKernelSource::~LiveKernelSource() {
   Stop();
-  for (auto& [slot, table] : tables_) DropTable(table);
   if (follow_link_ != nullptr) bpf_link__destroy(follow_link_);
-  if (!mappings_.empty()) ::munmap(mappings_.data(), mappings_mapped_bytes_);
   if (ring_ != nullptr) ring_buffer__free(ring_);
   if (skeleton_ != nullptr) agent_bpf__destroy(skeleton_);
 }
@@ -162,11 +135,10 @@ base::Result<void> LiveKernelSource::LoadPrograms(bool with_bpf_loop) {
 }
 
 base::Result<void> LiveKernelSource::Prepare() {
-  mappings_mapped_bytes_ = RoundUpToPages(options_.mappings_max * sizeof(abi_mapping));
-  void* pages = ::mmap(nullptr, mappings_mapped_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED,
-                       bpf_map__fd(skeleton_->maps.mappings), 0);
-  if (pages == MAP_FAILED) return base::ErrnoError("mapping the table of mappings", errno);
-  mappings_ = {static_cast<abi_mapping*>(pages), options_.mappings_max};
+  const KernelMaps::Descriptors maps{bpf_map__fd(skeleton_->maps.mappings),
+                                     bpf_map__fd(skeleton_->maps.tables),
+                                     bpf_map__fd(skeleton_->maps.processes)};
+  ASSIGN_OR_RETURN(maps_, KernelMaps::Open(maps, options_.mappings_max, options_.table_slots));
 
   const auto collect = [](void* context, void* record, size_t size_bytes) {
     static_cast<LiveKernelSource*>(context)->CollectRecord(record, size_bytes);
@@ -340,101 +312,10 @@ ProgramCost LiveKernelSource::ReadCost() {
 
 uint64_t LiveKernelSource::memory_bytes() const {
   const auto cpus = static_cast<uint64_t>(std::max(libbpf_num_possible_cpus(), 1));
-  return options_.ring_bytes + mappings_mapped_bytes_ + options_.table_slots * sizeof(void*) +
+  return options_.ring_bytes + maps_->memory_bytes() +
          cpus * (bpf_map__value_size(skeleton_->maps.scratches) +
                  bpf_map__value_size(skeleton_->maps.counters)) +
-         news_->memory_bytes() + table_bytes_;
-}
-
-base::Result<void> LiveKernelSource::StoreTable(uint32_t slot, std::span<const uint32_t> words) {
-  CHECK(words.size() % ABI_TABLE_BLOCK_WORDS == 0 && !words.empty());
-  CHECK(slot < options_.table_slots);
-  RemoveTable(slot);
-  LIBBPF_OPTS(bpf_map_create_opts, create_options, .map_flags = BPF_F_INNER_MAP | BPF_F_MMAPABLE);
-  StoredTable table;
-  table.size_bytes = words.size_bytes();
-  table.fd =
-      bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_table", sizeof(uint32_t), ABI_TABLE_BLOCK_BYTES,
-                     static_cast<uint32_t>(words.size() / ABI_TABLE_BLOCK_WORDS), &create_options);
-  if (table.fd < 0) return base::ErrnoError("making an unwind table in the kernel", errno);
-  table.pages = ::mmap(nullptr, RoundUpToPages(table.size_bytes), PROT_READ | PROT_WRITE,
-                       MAP_SHARED, table.fd, 0);
-  if (table.pages == MAP_FAILED) {
-    const int errno_value = errno;
-    ::close(table.fd);
-    return base::ErrnoError("mapping an unwind table", errno_value);
-  }
-  std::memcpy(table.pages, words.data(), table.size_bytes);
-  table_bytes_ += table.size_bytes;
-  tables_.emplace(slot, table);
-  unpublished_slots_.push_back(slot);
-  return {};
-}
-
-base::Result<void> LiveKernelSource::Publish() {
-  if (unpublished_slots_.empty()) return {};
-  std::vector<uint32_t> slots;
-  std::vector<int> fds;
-  for (const uint32_t slot : unpublished_slots_) {
-    const auto table = tables_.find(slot);
-    if (table == tables_.end() || table->second.fd < 0) continue;
-    slots.push_back(slot);
-    fds.push_back(table->second.fd);
-  }
-  unpublished_slots_.clear();
-  const int outer = bpf_map__fd(skeleton_->maps.tables);
-  auto count = static_cast<uint32_t>(slots.size());
-  LIBBPF_OPTS(bpf_map_batch_opts, batch_options);
-  base::Result<void> result;
-  // Kernels before 5.14 have no batches for this kind of map.
-  if (bpf_map_update_batch(outer, slots.data(), fds.data(), &count, &batch_options) != 0) {
-    for (size_t i = 0; i < slots.size(); ++i) {
-      if (bpf_map_update_elem(outer, &slots[i], &fds[i], BPF_ANY) != 0 && result.ok()) {
-        result = base::ErrnoError("publishing an unwind table", errno);
-      }
-    }
-  }
-  // The outer map and our mapping keep a table alive; descriptors are scarce.
-  for (const uint32_t slot : slots) {
-    StoredTable& table = tables_.at(slot);
-    ::close(table.fd);
-    table.fd = -1;
-  }
-  return result;
-}
-
-void LiveKernelSource::DropTable(StoredTable& table) {
-  if (table.fd >= 0) ::close(table.fd);
-  if (table.pages != nullptr) ::munmap(table.pages, RoundUpToPages(table.size_bytes));
-  table_bytes_ -= table.size_bytes;
-  table = {};
-}
-
-void LiveKernelSource::RemoveTable(uint32_t slot) {
-  const auto table = tables_.find(slot);
-  if (table == tables_.end()) return;
-  bpf_map_delete_elem(bpf_map__fd(skeleton_->maps.tables), &slot);
-  DropTable(table->second);
-  tables_.erase(table);
-}
-
-std::span<const uint32_t> LiveKernelSource::Table(uint32_t slot) {
-  const auto table = tables_.find(slot);
-  if (table == tables_.end()) return {};
-  return {static_cast<const uint32_t*>(table->second.pages),
-          table->second.size_bytes / sizeof(uint32_t)};
-}
-
-base::Result<void> LiveKernelSource::SetProcess(uint32_t tgid, const abi_process& process) {
-  if (bpf_map__update_elem(skeleton_->maps.processes, &tgid, sizeof(tgid), &process,
-                           sizeof(process), BPF_ANY) != 0) {
-    return base::ErrnoError("telling the kernel of process " + std::to_string(tgid), errno);
-  }
-  return {};
-}
-
-void LiveKernelSource::RemoveProcess(uint32_t tgid) {
-  bpf_map__delete_elem(skeleton_->maps.processes, &tgid, sizeof(tgid), 0);
+         news_->memory_bytes();
 }
 
 }  // namespace

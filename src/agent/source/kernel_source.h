@@ -68,8 +68,10 @@ struct ProgramCost {
   uint64_t run_count = 0;
 };
 
-class KernelSource : public unwind::KernelTables {
+class KernelSource {
  public:
+  virtual ~KernelSource() = default;
+
   // Loads the programs; nothing ticks yet.
   // Errors: Permission and Unsupported with what to do.
   static base::Result<std::unique_ptr<KernelSource>> Load(const KernelSourceOptions& options);
@@ -92,6 +94,9 @@ class KernelSource : public unwind::KernelTables {
 
   // Exact identity of every process; empty on kernels without task iterators.
   virtual std::vector<abi_task_identity> ListTasks() = 0;
+
+  // What the walker knows of processes and their code.
+  virtual unwind::KernelTables& kernel_tables() = 0;
 
   virtual KernelBook ReadBook() = 0;
   virtual ProgramCost ReadCost() = 0;

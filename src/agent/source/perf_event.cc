@@ -61,7 +61,7 @@ base::Result<PerfEvent> OpenTick(TickEvent event, int cpu, uint32_t frequency_hz
               event == TickEvent::kCpuClock ? "the cpu-clock event" : "the hardware cycles event");
 }
 
-base::Result<PerfEvent> OpenProcessNews(int cpu, bool with_build_ids) {
+base::Result<PerfEvent> OpenProcessNews(int cpu) {
   perf_event_attr attributes{};
   attributes.type = PERF_TYPE_SOFTWARE;
   attributes.config = PERF_COUNT_SW_DUMMY;
@@ -72,7 +72,6 @@ base::Result<PerfEvent> OpenProcessNews(int cpu, bool with_build_ids) {
   attributes.comm = 1;
   attributes.comm_exec = 1;
   attributes.task = 1;
-  attributes.build_id = with_build_ids ? 1 : 0;
   attributes.use_clockid = 1;
   attributes.clockid = CLOCK_MONOTONIC;
   // Nobody waits for the descriptor: the reader polls by time. A wake-up costs the program that

@@ -38,9 +38,10 @@ enum class TickEvent { kCpuClock, kCycles };
 //         kernel refuses.
 base::Result<PerfEvent> OpenTick(TickEvent event, int cpu, uint32_t frequency_hz);
 
-// An event without ticks whose ring tells of exec, mmap, fork and exit on one CPU.
-// with_build_ids: ask the kernel for build ids instead of inode numbers (Linux >= 5.12).
-base::Result<PerfEvent> OpenProcessNews(int cpu, bool with_build_ids);
+// An event without ticks whose ring tells of exec, mmap, fork and exit on one CPU. It does not ask
+// for build ids: Linux (seen on 6.18) then marks the records of other listeners as if they had
+// asked too, and a perf beside us fails over them.
+base::Result<PerfEvent> OpenProcessNews(int cpu);
 
 // "0-3,6" -> {0,1,2,3,6}. Errors: Corrupt.
 base::Result<std::vector<int>> ParseCpuList(const std::string& text);

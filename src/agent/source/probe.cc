@@ -125,9 +125,7 @@ Finding FindCpuClock() {
 
 Finding FindCycles() { return FromEvent(OpenTick(TickEvent::kCycles, FirstCpu(), kFrequencyHz)); }
 
-Finding FindProcessNews() { return FromEvent(OpenProcessNews(FirstCpu(), false)); }
-
-Finding FindBuildIds() { return FromEvent(OpenProcessNews(FirstCpu(), true)); }
+Finding FindProcessNews() { return FromEvent(OpenProcessNews(FirstCpu())); }
 
 Finding FindPidNamespace() {
   struct stat status{};
@@ -198,9 +196,6 @@ constexpr Probe kProbes[] = {
     {"process-news", Importance::kNeeded,
      "the kernel tells of new processes and mappings, so that their code gets names",
      "run as root, or give CAP_PERFMON", FindProcessNews},
-    {"build-ids", Importance::kBetter, "it names mapped files by their build id at once",
-     "Linux 5.12 or later has it; else the files themselves are read", FindBuildIds,
-     "process-news"},
     {"bpf_loop", Importance::kBetter, "stacks up to 1,024 user frames deep; without it up to 128",
      "Linux 5.17 or later has it", FindHelper<BPF_FUNC_loop>, "bpf"},
     {"task-registers", Importance::kBetter,

@@ -16,7 +16,6 @@ using process::ProcessEvent;
 
 // sample_id_all trailer in the order of sample_type bits: pid and tid, time, cpu and reserved.
 constexpr size_t kTrailerBytes = 8 + 8 + 8;
-constexpr size_t kBuildIdBytesMax = 20;
 
 std::string ReadPaddedText(base::ByteReader& reader, size_t end) {
   const size_t length = end > reader.position() ? end - reader.position() : 0;
@@ -25,29 +24,18 @@ std::string ReadPaddedText(base::ByteReader& reader, size_t end) {
   return std::string(text, ::strnlen(text, bytes.size()));
 }
 
-process::MmapEvent ReadMmap2(base::ByteReader& reader, uint16_t misc, size_t end) {
+process::MmapEvent ReadMmap2(base::ByteReader& reader, size_t end) {
   process::MmapEvent mmap;
   mmap.pid = reader.Read<uint32_t>();
   mmap.tid = reader.Read<uint32_t>();
   mmap.start = reader.Read<uint64_t>();
   mmap.size_bytes = reader.Read<uint64_t>();
   mmap.file_offset = reader.Read<uint64_t>();
-  if ((misc & PERF_RECORD_MISC_MMAP_BUILD_ID) != 0) {
-    const size_t length = std::min<size_t>(reader.Read<uint8_t>(), kBuildIdBytesMax);
-    reader.Skip(3);
-    const auto bytes = reader.ReadBytes(kBuildIdBytesMax);
-    for (size_t i = 0; i < length && i < bytes.size(); ++i) {
-      constexpr char kHex[] = "0123456789abcdef";
-      const auto byte = static_cast<uint8_t>(bytes[i]);
-      mmap.gnu_build_id += kHex[byte >> 4];
-      mmap.gnu_build_id += kHex[byte & 15];
-    }
-  } else {
-    mmap.device_major = reader.Read<uint32_t>();
-    mmap.device_minor = reader.Read<uint32_t>();
-    mmap.inode = reader.Read<uint64_t>();
-    mmap.inode_generation = reader.Read<uint64_t>();
-  }
+  // The kernel marks these as a build id when some other listener asked for one; ours never are.
+  mmap.device_major = reader.Read<uint32_t>();
+  mmap.device_minor = reader.Read<uint32_t>();
+  mmap.inode = reader.Read<uint64_t>();
+  mmap.inode_generation = reader.Read<uint64_t>();
   reader.Skip(8);  // protection, flags
   mmap.path = ReadPaddedText(reader, end);
   return mmap;
@@ -65,7 +53,7 @@ base::Result<std::optional<ProcessEvent>> ParseProcessNews(std::span<const std::
   const size_t end = record.size() >= kTrailerBytes ? record.size() - kTrailerBytes : 0;
   switch (header.type) {
     case PERF_RECORD_MMAP2:
-      event.what = ReadMmap2(reader, header.misc, end);
+      event.what = ReadMmap2(reader, end);
       break;
     case PERF_RECORD_COMM: {
       process::CommEvent comm;
@@ -130,18 +118,13 @@ ProcessNews::Ring::~Ring() {
 
 base::Result<ProcessNews> ProcessNews::Open(size_t ring_pages) {
   ASSIGN_OR_RETURN(const std::vector<int> online, OnlineCpus());
-  // Build ids save opening files; a kernel that lacks them refuses the attribute.
-  for (const bool with_build_ids : {true, false}) {
-    ProcessNews news(ring_pages, with_build_ids);
-    auto opened = news.UpdateCpus(online);
-    if (opened.ok()) return news;
-    if (!with_build_ids) return std::move(opened).error();
-  }
-  return base::Error(base::ErrorCode::kInternal, "unreachable");
+  ProcessNews news(ring_pages);
+  RETURN_IF_ERROR(news.UpdateCpus(online));
+  return news;
 }
 
 base::Result<void> ProcessNews::AddCpu(int cpu) {
-  ASSIGN_OR_RETURN(PerfEvent event, OpenProcessNews(cpu, with_build_ids_));
+  ASSIGN_OR_RETURN(PerfEvent event, OpenProcessNews(cpu));
   Ring ring(std::move(event), cpu);
   const auto page_bytes = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   ring.mapped_bytes = (ring_pages_ + 1) * page_bytes;

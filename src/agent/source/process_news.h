@@ -52,13 +52,11 @@ class ProcessNews {
     size_t mapped_bytes = 0;
   };
 
-  ProcessNews(size_t ring_pages, bool with_build_ids)
-      : ring_pages_(ring_pages), with_build_ids_(with_build_ids) {}
+  explicit ProcessNews(size_t ring_pages) : ring_pages_(ring_pages) {}
   base::Result<void> AddCpu(int cpu);
   void DrainRing(Ring& ring, std::vector<process::ProcessEvent>& events);
 
   size_t ring_pages_;
-  bool with_build_ids_;
   std::vector<Ring> rings_;
   std::vector<std::byte> record_;  // a record that wraps around the ring's end, put together
   uint64_t received_count_ = 0;
