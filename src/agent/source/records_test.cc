@@ -99,7 +99,7 @@ Record News(uint32_t type, uint16_t misc, Record body) {
 
 // The mark of build ids is set on our records when another profiler asked for them.
 TEST(ProcessNewsTest, MmapIsReadAsInodeWhateverItIsMarkedAs) {
-  for (const uint16_t misc : {0, PERF_RECORD_MISC_MMAP_BUILD_ID}) {
+  for (const uint16_t misc : {uint16_t{0}, uint16_t{PERF_RECORD_MISC_MMAP_BUILD_ID}}) {
     Record body;
     body.Add(uint32_t{42}).Add(uint32_t{43}).Add(uint64_t{0x1000}).Add(uint64_t{0x2000});
     body.Add(uint64_t{0x3000}).Add(uint32_t{8}).Add(uint32_t{1}).Add(uint64_t{77}).Add(uint64_t{3});
