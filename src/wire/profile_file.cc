@@ -248,8 +248,9 @@ Result<void> CheckProfilePath(const std::string& path) {
   const std::string folder =
       slash == std::string::npos ? "." : target.path.substr(0, std::max<size_t>(slash, 1));
   if (::access(folder.c_str(), W_OK | X_OK) != 0) {
-    return ErrnoError("writing " + path + ": its folder " + folder, errno)
-        .Context("choose another -o");
+    const Error error = ErrnoError("its folder " + folder, errno);
+    return Error(error.code(),
+                 "writing " + path + " will fail: " + error.message() + "; choose another -o");
   }
   return {};
 }
