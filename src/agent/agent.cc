@@ -99,10 +99,10 @@ Agent::Agent(const AgentOptions& options, const Budget& budget,
       source_(std::move(source)),
       images_(proc_, {}),
       processes_(proc_, images_, {}),
-      publisher_(*source_),
-      tables_(*source_, budget.table_bytes,
+      publisher_(source_->kernel_tables()),
+      tables_(source_->kernel_tables(), budget.table_bytes,
               [this](uint32_t image_id) { return BuildTable(image_id); }),
-      finisher_(*source_),
+      finisher_(source_->kernel_tables()),
       perf_map_("/proc", kPerfMapLimits),
       aggregator_(budget.aggregate_bytes) {}
 
@@ -150,7 +150,7 @@ void Agent::TakeBatch() {
   processes_.Advance(now_mono_ns);
   PublishChanged();
   // Tables that could not be published stay unknown to the kernel, which then sends stacks.
-  static_cast<void>(source_->Publish().ok());
+  static_cast<void>(source_->kernel_tables().Publish().ok());
   busy_ = !batch_.process_events.empty() || finish_book_.asked != asked_before;
   if (now_mono_ns >= generated_names_next_mono_ns_) {
     generated_names_next_mono_ns_ = now_mono_ns + kGeneratedNamesNs;
