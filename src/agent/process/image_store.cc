@@ -69,10 +69,6 @@ std::string ContentKey(const std::string& identity, const std::vector<LoadSegmen
   return key;
 }
 
-std::string BuildIdKey(std::string_view gnu_build_id, const std::string& path) {
-  return std::string(gnu_build_id) + '\0' + path;
-}
-
 void DescribeText(const std::vector<LoadSegment>& segments, Image& image) {
   bool found = false;
   for (const LoadSegment& segment : segments) {
@@ -140,11 +136,10 @@ ImageId ImageStore::AddImage(Image image, std::vector<LoadSegment> segments) {
   return id;
 }
 
-ResolvedMapping ImageStore::Resolve(ImageOwner& owner, const MapsEntry& entry,
-                                    std::string_view gnu_build_id) {
+ResolvedMapping ImageStore::Resolve(ImageOwner& owner, const MapsEntry& entry) {
   switch (entry.kind) {
     case MappingKind::kFile:
-      return ResolveFile(owner, entry, gnu_build_id);
+      return ResolveFile(owner, entry);
     case MappingKind::kVdso:
       return ResolveVdso(owner, entry);
     case MappingKind::kAnonymous:
@@ -201,20 +196,11 @@ ResolvedMapping ImageStore::ResolveVdso(ImageOwner& owner, const MapsEntry& entr
   return {vdso_, entry.start - address.value_or(0)};
 }
 
-ResolvedMapping ImageStore::ResolveFile(ImageOwner& owner, const MapsEntry& entry,
-                                        std::string_view gnu_build_id) {
-  if (!gnu_build_id.empty()) {
-    const auto known = by_build_id_.find(BuildIdKey(gnu_build_id, entry.path));
-    if (known != by_build_id_.end()) {
-      const auto address = AddressAt(RecordOf(known->second).segments, entry.file_offset);
-      if (address) return {known->second, entry.start - *address};
-    }
-  }
-  auto known = Identify(owner.pid, entry, gnu_build_id);
-  if (!known.ok() && known.error().code() == ErrorCode::kNotFound &&
-      (entry.inode != 0 || !gnu_build_id.empty())) {
+ResolvedMapping ImageStore::ResolveFile(ImageOwner& owner, const MapsEntry& entry) {
+  auto known = Identify(owner.pid, entry);
+  if (!known.ok() && known.error().code() == ErrorCode::kNotFound && entry.inode != 0) {
     // The process is gone; most processes see the files that we see.
-    if (auto own = Identify(0, entry, gnu_build_id); own.ok()) known = std::move(own);
+    if (auto own = Identify(0, entry); own.ok()) known = std::move(own);
   }
   if (!known.ok()) return Unreadable(entry, known.error());
   if (*known == Known()) return GeneratedCode(owner);
@@ -230,35 +216,23 @@ ResolvedMapping ImageStore::ResolveFile(ImageOwner& owner, const MapsEntry& entr
   return {*known, entry.start - *address};
 }
 
-Result<ImageStore::Known> ImageStore::Identify(uint32_t pid, const MapsEntry& entry,
-                                               std::string_view gnu_build_id) {
+Result<ImageStore::Known> ImageStore::Identify(uint32_t pid, const MapsEntry& entry) {
   const MappedFile mapped{entry.start, entry.end, entry.device, entry.inode, entry.path};
   ++counters_.files_checked;
   ASSIGN_OR_RETURN(const FileIdentity identity, proc_.StatMapped(pid, mapped));
+  if (const auto same = by_file_.find(identity); same != by_file_.end()) return same->second;
+  auto file = proc_.OpenMapped(pid, mapped);
+  auto parsed = file.ok() ? Parse(entry, *file) : Result<Known>(file.error());
   Known known;
-  if (const auto same = by_file_.find(identity); same != by_file_.end()) {
-    known = same->second;
-  } else {
-    auto file = proc_.OpenMapped(pid, mapped);
-    auto parsed = file.ok() ? Parse(entry, *file) : Result<Known>(file.error());
-    if (parsed.ok()) {
-      known = *parsed;
-    } else if (!IsAboutContent(parsed.error())) {
-      return std::move(parsed).error();
-    } else if (!BelongsToOneProcess(entry)) {
-      known = Unreadable(entry, parsed.error()).image;
-    }
-    if (by_file_.size() >= kKnownFilesMax) by_file_.clear();
-    by_file_.emplace(file.ok() ? file->identity : identity, known);
+  if (parsed.ok()) {
+    known = *parsed;
+  } else if (!IsAboutContent(parsed.error())) {
+    return std::move(parsed).error();
+  } else if (!BelongsToOneProcess(entry)) {
+    known = Unreadable(entry, parsed.error()).image;
   }
-  if (gnu_build_id.empty() || known == Known() || RecordOf(known).image.kind != ImageKind::kElf) {
-    return known;
-  }
-  if (RecordOf(known).image.gnu_build_id != gnu_build_id) {
-    return Error(ErrorCode::kNotFound, entry.path + " is another file now than the one mapped");
-  }
-  if (by_build_id_.size() >= kKnownFilesMax) by_build_id_.clear();
-  by_build_id_.emplace(BuildIdKey(gnu_build_id, entry.path), known);
+  if (by_file_.size() >= kKnownFilesMax) by_file_.clear();
+  by_file_.emplace(file.ok() ? file->identity : identity, known);
   return known;
 }
 

@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -75,8 +74,8 @@ struct ImageCounters {
 //         In files that exist only for one process (memfd, deleted) something that is no ELF is
 //         taken for generated code.
 // Owner:  one thread, which also owns the ProcView. What Open gives may be used by any thread.
-// Cost:   a file seen before costs one stat, none when its build id is known under the same path.
-//         About 700 bytes per image, plus at most open_files_max descriptors.
+// Cost:   a file seen before costs one stat, a new one is opened and its headers read. About 700
+//         bytes per image, plus at most open_files_max descriptors.
 class ImageStore {
  public:
   struct Options {
@@ -87,8 +86,7 @@ class ImageStore {
   ImageStore(const ProcView& proc, Options options);
 
   // Never fails: what cannot be read is an image of its own kind.
-  ResolvedMapping Resolve(ImageOwner& owner, const MapsEntry& entry,
-                          std::string_view gnu_build_id = {});
+  ResolvedMapping Resolve(ImageOwner& owner, const MapsEntry& entry);
 
   const Image& image(profile::ImageId id) const { return RecordOf(id).image; }
   size_t image_count() const { return records_.size(); }
@@ -128,11 +126,10 @@ class ImageStore {
   profile::ImageId AddImage(Image image, std::vector<object::LoadSegment> segments);
 
   ResolvedMapping ResolveVdso(ImageOwner& owner, const MapsEntry& entry);
-  ResolvedMapping ResolveFile(ImageOwner& owner, const MapsEntry& entry,
-                              std::string_view gnu_build_id);
+  ResolvedMapping ResolveFile(ImageOwner& owner, const MapsEntry& entry);
   ResolvedMapping GeneratedCode(ImageOwner& owner);
   ResolvedMapping Unreadable(const MapsEntry& entry, const base::Error& error);
-  base::Result<Known> Identify(uint32_t pid, const MapsEntry& entry, std::string_view gnu_build_id);
+  base::Result<Known> Identify(uint32_t pid, const MapsEntry& entry);
   base::Result<Known> Parse(const MapsEntry& entry, const OpenedFile& file);
   bool IsImage(const Record& record, const base::ByteSource& source) const;
   void KeepOpen(profile::ImageId id, const OpenedFile& file);
@@ -145,9 +142,8 @@ class ImageStore {
   ImageCounters counters_;
 
   std::deque<Record> records_;  // by id - 1; a deque keeps references valid
-  std::unordered_map<std::string, profile::ImageId> by_content_;   // identity and segments
-  std::unordered_map<std::string, profile::ImageId> by_build_id_;  // build id and path
-  std::unordered_map<std::string, profile::ImageId> unreadable_;   // path and error code
+  std::unordered_map<std::string, profile::ImageId> by_content_;  // identity and segments
+  std::unordered_map<std::string, profile::ImageId> unreadable_;  // path and error code
   std::unordered_map<FileIdentity, Known, IdentityHash> by_file_;
   std::list<OpenImage> open_;  // most recently used first
 

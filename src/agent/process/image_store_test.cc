@@ -42,10 +42,10 @@ class ImageStoreTest : public ::testing::Test {
     return entry;
   }
 
-  ResolvedMapping Resolve(uint32_t pid, const MapsEntry& entry, std::string_view build_id = {}) {
+  ResolvedMapping Resolve(uint32_t pid, const MapsEntry& entry) {
     ImageOwner& owner = owners_[pid];
     owner.pid = pid;
-    return store_->Resolve(owner, entry, build_id);
+    return store_->Resolve(owner, entry);
   }
   const Image& ImageOf(const ResolvedMapping& resolved) { return store_->image(resolved.image); }
 
@@ -168,29 +168,6 @@ TEST_F(ImageStoreTest, ABorrowedBuildIdWithOtherSegmentsIsAnotherImage) {
   EXPECT_EQ(kBase - other.bias, 0x9000u);
 }
 
-TEST_F(ImageStoreTest, AKnownBuildIdUnderTheSamePathNeedsNoFile) {
-  auto entry = MapFile(1, "/lib/a.so", proc_.NewFile(Library("one")));
-  const auto first = Resolve(1, entry, "6f6e65");
-  const int stats = proc_.stat_count;
-  const int opens = proc_.open_count;
-  entry.inode = entry.device = 0;                   // as the kernel's event has it
-  const auto second = Resolve(2, entry, "6f6e65");  // process 2 does not even exist
-  EXPECT_EQ(first.image, second.image);
-  EXPECT_EQ(first.bias, second.bias);
-  EXPECT_EQ(proc_.stat_count, stats);
-  EXPECT_EQ(proc_.open_count, opens);
-}
-
-TEST_F(ImageStoreTest, AnotherFileThanTheKernelMappedIsNotTaken) {
-  auto entry = MapFile(1, "/lib/a.so", proc_.NewFile(Library("new")));
-  entry.inode = entry.device = 0;
-  for (int i = 0; i < 2; ++i) {  // neither fresh nor from what is remembered of the file
-    const auto resolved = Resolve(1, entry, "6f6c64");
-    EXPECT_EQ(ImageOf(resolved).kind, ImageKind::kUnreadable);
-    EXPECT_NE(ImageOf(resolved).unreadable_why.find("another file"), std::string::npos);
-  }
-}
-
 TEST_F(ImageStoreTest, UnreadableFilesCountByFileOffsetAndSayWhy) {
   const auto denied = proc_.NewFile(Library("one"));
   denied->is_readable = false;
@@ -245,16 +222,12 @@ TEST_F(ImageStoreTest, AFileThatCouldNotBeOpenedOnceIsTriedAgain) {
 TEST_F(ImageStoreTest, FilesOfAProcessThatIsGoneAreFoundWhereTheAgentSeesThem) {
   const auto file = proc_.NewFile(Library("one"));
   proc_.root["/lib/a.so"] = file;
-  auto by_inode = MapFile(1, "/lib/a.so", file);
-  auto by_build_id = by_inode;
-  by_build_id.inode = by_build_id.device = 0;
-  auto other_file = by_inode;
+  const auto entry = MapFile(1, "/lib/a.so", file);
+  auto other_file = entry;
   ++other_file.inode;
   proc_.processes.clear();
-  EXPECT_EQ(ImageOf(Resolve(1, by_inode)).kind, ImageKind::kElf);
-  EXPECT_EQ(ImageOf(Resolve(2, by_build_id, "6f6e65")).kind, ImageKind::kElf);
-  EXPECT_EQ(ImageOf(Resolve(3, by_build_id, "6f6c64")).kind, ImageKind::kUnreadable);
-  EXPECT_EQ(ImageOf(Resolve(4, other_file)).kind, ImageKind::kUnreadable);
+  EXPECT_EQ(ImageOf(Resolve(1, entry)).kind, ImageKind::kElf);
+  EXPECT_EQ(ImageOf(Resolve(2, other_file)).kind, ImageKind::kUnreadable);
 }
 
 TEST_F(ImageStoreTest, ManyProcessesThatAreGoneShareOneUnreadableImage) {

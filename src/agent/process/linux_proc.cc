@@ -99,7 +99,7 @@ Numbering NumberingOf(uint64_t file_system) {
 // Whether a file that was reached by path is the mapped one.
 template <typename StatFs>
 bool SameFile(const MappedFile& file, const struct stat& status, const StatFs& stat_file_system) {
-  if (file.inode == 0) return true;  // nothing known here; the caller compares build ids
+  if (file.inode == 0) return true;  // nothing known here; the caller compares contents
   if (file.inode == status.st_ino && file.device == status.st_dev) return true;
   struct statfs file_system{};
   if (stat_file_system(&file_system) != 0) return false;

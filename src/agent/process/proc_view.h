@@ -28,8 +28,7 @@ struct FileIdentity {
 struct MappedFile {
   uint64_t start = 0;  // process addresses [start, end)
   uint64_t end = 0;
-  // As stat(2) counts devices. Inode 0 means that neither is known: what was opened must then be
-  // told by its build id.
+  // As stat(2) counts devices. Inode 0 means that neither is known: the caller compares contents.
   uint64_t device = 0;
   uint64_t inode = 0;
   std::string path;  // as the process sees it, without " (deleted)"

@@ -15,7 +15,6 @@ struct MmapEvent {
   uint64_t start = 0;
   uint64_t size_bytes = 0;
   uint64_t file_offset = 0;
-  std::string gnu_build_id;  // lower-case hex; empty when the kernel sent device and inode instead
   uint64_t device_major = 0;
   uint64_t device_minor = 0;
   uint64_t inode = 0;

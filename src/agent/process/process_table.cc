@@ -137,7 +137,7 @@ void ProcessTable::ReadMappings(Process& process, const std::string& maps) {
   MappingList mappings(options_.mappings_max);
   MapsParser parser(maps);
   process.first_image = ImageId();
-  while (const auto entry = parser.Next()) AddMapping(process, mappings, *entry, {});
+  while (const auto entry = parser.Next()) AddMapping(process, mappings, *entry);
   counters_.maps_lines_damaged += parser.damaged_line_count();
   const auto old = process.mappings.all();
   const auto now = mappings.all();
@@ -146,9 +146,8 @@ void ProcessTable::ReadMappings(Process& process, const std::string& maps) {
   changed_.insert(process.pid);
 }
 
-bool ProcessTable::AddMapping(Process& process, MappingList& mappings, const MapsEntry& entry,
-                              std::string_view gnu_build_id) {
-  const ResolvedMapping resolved = images_.Resolve(process.owner, entry, gnu_build_id);
+bool ProcessTable::AddMapping(Process& process, MappingList& mappings, const MapsEntry& entry) {
+  const ResolvedMapping resolved = images_.Resolve(process.owner, entry);
   if (process.first_image == ImageId() && entry.kind == MappingKind::kFile) {
     process.first_image = resolved.image;
   }
@@ -204,9 +203,7 @@ void ProcessTable::Apply(const MmapEvent& event, uint64_t time_mono_ns) {
   }
   if (time_mono_ns < process->known_mono_ns) return;
   const auto entry = EntryOf(event);
-  if (entry && AddMapping(*process, process->mappings, *entry, event.gnu_build_id)) {
-    changed_.insert(event.pid);
-  }
+  if (entry && AddMapping(*process, process->mappings, *entry)) changed_.insert(event.pid);
 }
 
 void ProcessTable::Apply(const CommEvent& event, uint64_t time_mono_ns) {

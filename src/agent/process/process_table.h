@@ -174,8 +174,7 @@ class ProcessTable {
   Read ReadFromProc(uint32_t pid, KernelThreads kernel_threads);
   Read ReadWithBackOff(uint32_t pid);
   void ReadMappings(Process& process, const std::string& maps);
-  bool AddMapping(Process& process, MappingList& mappings, const MapsEntry& entry,
-                  std::string_view gnu_build_id);
+  bool AddMapping(Process& process, MappingList& mappings, const MapsEntry& entry);
   void Apply(const MmapEvent& event, uint64_t time_mono_ns);
   void Apply(const CommEvent& event, uint64_t time_mono_ns);
   void Apply(const ForkEvent& event, uint64_t time_mono_ns);
