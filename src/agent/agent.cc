@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <map>
 #include <string_view>
 
+#include "src/agent/generated_code.h"
 #include "src/object/elf_file.h"
 #include "src/object/go_unwind.h"
 #include "src/object/unwind_table.h"
@@ -131,9 +133,9 @@ void Agent::Stop() {
 void Agent::TakeBatch() {
   const uint64_t asked_before = finish_book_.asked;
   publisher_.EndGracePeriod();
-  tables_.NextPeriod();
   source_->Take(batch_);
   const uint64_t now_mono_ns = proc_.NowMonoNs();
+  tables_.NextPeriod(now_mono_ns);
   auto event = batch_.process_events.begin();
   const auto apply_until = [&](uint64_t time_mono_ns) {
     const auto first = event;
@@ -160,13 +162,15 @@ void Agent::TakeBatch() {
 }
 
 void Agent::ReadGeneratedNames() {
-  for (const uint32_t pid : generated_code_pids_) {
-    const process::Process* process = processes_.Find(pid);
-    const uint64_t start_boot_ns = process != nullptr ? process->start_boot_ns : 0;
-    // No names now is no failure: the runtime keeps what it finds for when they are asked for.
-    static_cast<void>(perf_map_.Name({pid, start_boot_ns}, {}).ok());
+  std::map<uint32_t, runtime::ProcessKey> namers;  // by pid: workers share their parent
+  for (const profile::ImageId code : generated_code_) {
+    for (const runtime::ProcessKey& namer : NamersOf(images_.image(code), images_, processes_)) {
+      namers.emplace(namer.pid, namer);
+    }
   }
-  generated_code_pids_.clear();
+  // No names now is no failure: the runtime keeps what it finds for when they are asked for.
+  for (const auto& [pid, namer] : namers) static_cast<void>(perf_map_.Name(namer, {}).ok());
+  generated_code_.clear();
 }
 
 void Agent::TakeSample(const source::SampleRecord& record) {
@@ -195,7 +199,10 @@ void Agent::TakeSample(const source::SampleRecord& record) {
     if (frame.kind != ABI_FRAME_IMAGE) continue;
     tables_.Touch(frame.image_id);
     const process::Image& image = images_.image(profile::ImageId(frame.image_id));
-    if (image.kind == process::ImageKind::kAnonymous) generated_code_pids_.insert(sample.tgid);
+    if (image.kind == process::ImageKind::kAnonymous) {
+      frames_.back().image = processes_.GeneratedCodeOf(sample.tgid, image.id);
+      generated_code_.insert(frames_.back().image);
+    }
   }
   const aggregate::ThreadId thread =
       aggregator_.InternThread(task.value(), sample.tgid, sample.tid, CommOf(sample));
@@ -225,8 +232,10 @@ unwind::FinishedWalk Agent::FinishWalk(const source::SampleRecord& record) {
   auto finished = finisher_.Finish(record.user, *record.resume, record.stack, callbacks);
   if (IsComplete(finished.reason)) {
     ++finish_book_.completed;
-  } else if (finished.reason == ABI_STOP_NO_MAPPING && refreshed) {
+  } else if (finished.reason == ABI_STOP_NO_MAPPING || finished.reason == ABI_STOP_NO_TABLE) {
+    // Copies do not help this process now; Housekeep lets it try again.
     publisher_.AllowStackCopies(sample.tgid, false);
+    no_copy_pids_.insert(sample.tgid);
   }
   return finished;
 }
@@ -290,6 +299,8 @@ void Agent::Housekeep(uint64_t now_mono_ns) {
   housekeeping_next_mono_ns_ = now_mono_ns + kHousekeepingNs;
   // A CPU that cannot be opened now is tried again in a second.
   static_cast<void>(source_->UpdateCpus().ok());
+  for (const uint32_t pid : no_copy_pids_) publisher_.AllowStackCopies(pid, true);
+  no_copy_pids_.clear();
   const uint64_t used_bytes = memory_bytes();
   if (used_bytes > options_.memory_limit_bytes / 10 * 9) {
     // Tables can be built again, samples cannot: they go first.

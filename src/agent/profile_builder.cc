@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/agent/generated_code.h"
 #include "src/base/byte_source.h"
 #include "src/object/elf_file.h"
 #include "src/symbolize/elf_symbolizer.h"
@@ -177,11 +178,16 @@ class ProfileBuilder::Work {
 
   std::vector<symbolize::Symbol> NameGeneratedCode(const process::Image& image,
                                                    std::span<const uint64_t> addresses) {
-    const process::Process* process = builder_.processes_.Find(image.owner_pid);
-    const uint64_t start_boot_ns = process != nullptr ? process->start_boot_ns : 0;
-    auto named = builder_.generated_code_.Name({image.owner_pid, start_boot_ns}, addresses);
-    if (!named.ok()) return {};
-    return std::move(named).value();
+    std::vector<symbolize::Symbol> symbols(addresses.size());
+    for (const runtime::ProcessKey& namer :
+         NamersOf(image, builder_.images_, builder_.processes_)) {
+      auto named = builder_.generated_code_.Name(namer, addresses);
+      if (!named.ok()) continue;
+      for (size_t i = 0; i < symbols.size(); ++i) {
+        if (symbols[i].lines.empty()) symbols[i] = std::move((*named)[i]);
+      }
+    }
+    return symbols;
   }
 
   void NameKernel() {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "test/support/fake_proc.h"
 #include "test/support/small_elf.h"
@@ -13,7 +14,8 @@ namespace {
 constexpr uint64_t kBase = 0x7f0000000000;
 constexpr uint64_t kGeneratedBase = 0x100000;
 
-// Names every address "jit_<address>", so that what it was asked for shows.
+// Names every address "jit_<address>", so that what it was asked for shows; for some processes only
+// certain ones.
 class EchoRuntime final : public runtime::Runtime {
  public:
   std::string_view name() const override { return "echo"; }
@@ -24,15 +26,21 @@ class EchoRuntime final : public runtime::Runtime {
   base::Result<std::vector<symbolize::Symbol>> Name(const runtime::ProcessKey& process,
                                                     std::span<const uint64_t> frames) override {
     asked_pid = process.pid;
-    std::vector<symbolize::Symbol> symbols;
-    for (const uint64_t address : frames) {
-      symbols.push_back({{{"jit_" + std::to_string(address), "", "", 0, 0}}});
+    std::vector<symbolize::Symbol> symbols(frames.size());
+    const auto known = known_addresses.find(process.pid);
+    for (size_t i = 0; i < frames.size(); ++i) {
+      if (known != known_addresses.end() && known->second.count(frames[i]) == 0) continue;
+      symbols[i] = {{{"jit_" + std::to_string(frames[i]), "", "", 0, 0}}};
+      if (known != known_addresses.end()) {
+        symbols[i].lines[0].name += " of " + std::to_string(process.pid);
+      }
     }
     return symbols;
   }
   void Forget(uint32_t) override {}
 
   uint32_t asked_pid = 0;
+  std::map<uint32_t, std::set<uint64_t>> known_addresses;  // by pid
 };
 
 class ProfileBuilderTest : public testing::Test {
@@ -85,6 +93,12 @@ class ProfileBuilderTest : public testing::Test {
   profile::ImageId server_;
   profile::ImageId generated_;
 };
+
+std::string NameOf(const profile::Profile& profile, profile::LocationId id) {
+  const profile::Location location = profile.location(id);
+  if (location.lines.empty()) return "";
+  return std::string(profile.String(profile.function(location.lines[0].function).name));
+}
 
 profile::Frame Native(profile::ImageId image, uint64_t address) {
   return {address, image, profile::FrameKind::kNative, false};
@@ -152,14 +166,24 @@ TEST_F(ProfileBuilderTest, GeneratedCodeIsNamedByItsRuntimeInOrderOfTheStack) {
   EXPECT_EQ(runtime_.asked_pid, 10u);
   const auto stack = profile.stack(profile.sample_stack(0));
   ASSERT_EQ(stack.size(), 3u);
-  const auto name = [&](size_t frame) {
-    const profile::Location location = profile.location(stack[frame]);
-    if (location.lines.empty()) return std::string();
-    return std::string(profile.String(profile.function(location.lines[0].function).name));
-  };
-  EXPECT_EQ(name(0), "jit_" + std::to_string(kGeneratedBase + 9));
-  EXPECT_EQ(name(1), "") << "the small file has no symbols: the frame stays, without a name";
-  EXPECT_EQ(name(2), "jit_" + std::to_string(kGeneratedBase + 2));
+  EXPECT_EQ(NameOf(profile, stack[0]), "jit_" + std::to_string(kGeneratedBase + 9));
+  EXPECT_EQ(NameOf(profile, stack[1]), "")
+      << "the small file has no symbols: the frame stays, without a name";
+  EXPECT_EQ(NameOf(profile, stack[2]), "jit_" + std::to_string(kGeneratedBase + 2));
+}
+
+TEST_F(ProfileBuilderTest, CodeOfAForkedProcessIsNamedByItselfThenByWhatItWasForkedFrom) {
+  processes_.Apply({proc_.now_mono_ns + 1, process::ForkEvent{20, 10, 20, 10}});
+  const profile::ImageId forked = processes_.GeneratedCodeOf(20, generated_);
+  runtime_.known_addresses = {{20, {1, 2}}, {10, {2, 3}}};
+  Add({Native(forked, 1), Native(forked, 2), Native(forked, 3), Native(forked, 4)}, ABI_STOP_ROOT,
+      1);
+  const profile::Profile profile = Build();
+  const auto stack = profile.stack(profile.sample_stack(0));
+  EXPECT_EQ(NameOf(profile, stack[0]), "jit_1 of 20");
+  EXPECT_EQ(NameOf(profile, stack[1]), "jit_2 of 20") << "both wrote code there since the fork";
+  EXPECT_EQ(NameOf(profile, stack[2]), "jit_3 of 10");
+  EXPECT_EQ(NameOf(profile, stack[3]), "");
 }
 
 TEST_F(ProfileBuilderTest, UnmappedCodeKeepsItsAddress) {

@@ -192,6 +192,9 @@ RecordingBook MakeBook(agent::Agent& agent, const agent::NamingBook& naming, uin
   detail("tables_evicted", tables.evicted);
   detail("tables_too_large", tables.refused_too_large);
   detail("tables_failed", tables.failed);
+  detail("tables_deferred", tables.deferred);
+  detail("table_bytes", agent.tables().used_bytes());
+  detail("eh_frame_bytes", tables.eh_frame_bytes);
   detail("table_build_us", tables.build_time_ns / 1000);
   detail("labels_unknown", processes.labels_unknown);
   detail("mappings_beyond_limit", processes.mappings_beyond_limit);

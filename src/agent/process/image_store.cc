@@ -146,18 +146,19 @@ ResolvedMapping ImageStore::Resolve(ImageOwner& owner, const MapsEntry& entry) {
     case MappingKind::kVsyscall:
       break;
   }
-  return GeneratedCode(owner);
+  return {GeneratedCode(owner), 0};
 }
 
-ResolvedMapping ImageStore::GeneratedCode(ImageOwner& owner) {
+ImageId ImageStore::GeneratedCode(ImageOwner& owner) {
   if (owner.generated_code == ImageId()) {
     Image image;
     image.kind = ImageKind::kAnonymous;
     image.path = "[generated code]";
     image.owner_pid = owner.pid;
+    image.forked_from = owner.inherited_code;
     owner.generated_code = AddImage(std::move(image), {});
   }
-  return {owner.generated_code, 0};
+  return owner.generated_code;
 }
 
 ResolvedMapping ImageStore::Unreadable(const MapsEntry& entry, const Error& error) {
@@ -187,7 +188,7 @@ ResolvedMapping ImageStore::ResolveVdso(ImageOwner& owner, const MapsEntry& entr
       }
     }
   }
-  if (vdso_ == ImageId()) return GeneratedCode(owner);
+  if (vdso_ == ImageId()) return {GeneratedCode(owner), 0};
   if (entry.start < kFirst64BitAddress || entry.end - entry.start != vdso_source_->size_bytes()) {
     return Unreadable(entry,
                       Error(ErrorCode::kUnsupported, "it is not the vDSO of 64-bit programs"));
@@ -203,7 +204,7 @@ ResolvedMapping ImageStore::ResolveFile(ImageOwner& owner, const MapsEntry& entr
     if (auto own = Identify(0, entry); own.ok()) known = std::move(own);
   }
   if (!known.ok()) return Unreadable(entry, known.error());
-  if (*known == Known()) return GeneratedCode(owner);
+  if (*known == Known()) return {GeneratedCode(owner), 0};
   const Record& record = RecordOf(*known);
   if (record.image.kind == ImageKind::kUnreadable) {
     return {*known, entry.start - entry.file_offset};

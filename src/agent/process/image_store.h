@@ -33,7 +33,10 @@ struct Image {
   std::string path;      // as first seen, in the view of the process
   std::string identity;  // see object::ImageIdentity; empty for kAnonymous and kUnreadable
   std::string gnu_build_id;
-  uint32_t owner_pid = 0;      // kAnonymous: the process
+  uint32_t owner_pid = 0;  // kAnonymous: the process
+  // kAnonymous: the image of the process that the owner was forked from, which names code that was
+  // there before the fork; 0 = none.
+  profile::ImageId forked_from;
   std::string unreadable_why;  // kUnreadable: cause, for the user
   // The executable load segment(s), for pprof's mapping: lowest vaddr, its file offset, end.
   uint64_t text_vaddr = 0;
@@ -51,6 +54,7 @@ struct ResolvedMapping {
 struct ImageOwner {
   uint32_t pid = 0;
   profile::ImageId generated_code;  // made on first need; 0 = none yet
+  profile::ImageId inherited_code;  // of the process it was forked from; 0 = there was none
 };
 
 // A mapping through which an image's file can be reached again.
@@ -87,6 +91,9 @@ class ImageStore {
 
   // Never fails: what cannot be read is an image of its own kind.
   ResolvedMapping Resolve(ImageOwner& owner, const MapsEntry& entry);
+
+  // The image of all code that a process generates.
+  profile::ImageId GeneratedCode(ImageOwner& owner);
 
   const Image& image(profile::ImageId id) const { return RecordOf(id).image; }
   size_t image_count() const { return records_.size(); }
@@ -127,7 +134,6 @@ class ImageStore {
 
   ResolvedMapping ResolveVdso(ImageOwner& owner, const MapsEntry& entry);
   ResolvedMapping ResolveFile(ImageOwner& owner, const MapsEntry& entry);
-  ResolvedMapping GeneratedCode(ImageOwner& owner);
   ResolvedMapping Unreadable(const MapsEntry& entry, const base::Error& error);
   base::Result<Known> Identify(uint32_t pid, const MapsEntry& entry);
   base::Result<Known> Parse(const MapsEntry& entry, const OpenedFile& file);

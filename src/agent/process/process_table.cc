@@ -223,9 +223,7 @@ void ProcessTable::Apply(const CommEvent& event, uint64_t time_mono_ns) {
     const uint32_t exec_id =
         process->exec_id == 0 || counted ? process->exec_id : process->exec_id + 1;
     if (is_new) {
-      process->mappings.Clear();
-      process->first_image = ImageId();
-      process->owner.generated_code = ImageId();
+      ForgetCode(*process);
       process->comm = event.comm;
       process->thread_count = 1;
       process->leader_exited = false;
@@ -254,8 +252,9 @@ void ProcessTable::Apply(const ForkEvent& event, uint64_t time_mono_ns) {
   child->comm = parent->comm;
   child->mappings = parent->mappings;
   child->first_image = parent->first_image;
-  // Code that the parent has generated before is named by the parent's symbols in both.
-  child->owner.generated_code = parent->owner.generated_code;
+  const ImageOwner& from = parent->owner;
+  child->owner.inherited_code =
+      from.generated_code != ImageId() ? from.generated_code : from.inherited_code;
   child->exec_id = parent->exec_id;
   child->exec_id_mono_ns = parent->exec_id_mono_ns;
   if (parent->labels != nullptr && parent->labels->known) child->labels = parent->labels;
@@ -293,6 +292,13 @@ void ProcessTable::StartGeneration(Process& process, uint64_t time_mono_ns, uint
   process.labels = nullptr;
   process.previous_task = process.task;
   process.task = TaskId();
+}
+
+// Of another program, nothing that lay in memory remains.
+void ProcessTable::ForgetCode(Process& process) {
+  process.mappings.Clear();
+  process.first_image = ImageId();
+  process.owner = {process.pid, ImageId(), ImageId()};
 }
 
 // --- Time and departure --------------------------------------------------------------------------
@@ -387,7 +393,7 @@ void ProcessTable::NoteExec(Process& process, uint32_t exec_id, uint64_t observe
   if (before != 0 && static_cast<int32_t>(exec_id - before) > 0) {
     ++counters_.execs_missed;
     StartGeneration(process, observed_mono_ns, exec_id);
-    process.mappings.Clear();
+    ForgetCode(process);
     ReadFromProc(process.pid, KernelThreads::kKeep);
     return;
   }
@@ -520,6 +526,12 @@ TaskId ProcessTable::TaskOf(const SampledThread& thread) {
     return process->previous_task;
   }
   return TaskOfProcess(*process);
+}
+
+ImageId ProcessTable::GeneratedCodeOf(uint32_t pid, ImageId mapped) {
+  Process* process = Get(pid);
+  if (process == nullptr || process->owner.inherited_code == ImageId()) return mapped;
+  return images_.GeneratedCode(process->owner);
 }
 
 std::optional<MappingPlace> ProcessTable::FindMapping(ImageId image) const {

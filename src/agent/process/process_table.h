@@ -138,6 +138,10 @@ class ProcessTable {
   // Cost: one look-up for a process seen before.
   TaskId TaskOf(const SampledThread& thread);
   const TaskInfo& task(TaskId id) const;
+  // The image for code that a process was sampled in, where its mapping shows that of `mapped`.
+  // A forked process shares the mappings of its parent, but both generate code at the same
+  // addresses from then on: it has an image of its own, made when it is first sampled there.
+  profile::ImageId GeneratedCodeOf(uint32_t pid, profile::ImageId mapped);
   // Forgets all tasks, when a recording or a batch has taken their names.
   void ResetTasks();
 
@@ -181,6 +185,7 @@ class ProcessTable {
   void Apply(const ExitEvent& event, uint64_t time_mono_ns);
   void Apply(const LostEvents& event, uint64_t time_mono_ns);
   void StartGeneration(Process& process, uint64_t time_mono_ns, uint32_t exec_id);
+  void ForgetCode(Process& process);
   void MarkExited(Process& process, uint64_t time_mono_ns);
   void CheckLeaderless(uint64_t now_mono_ns);
   void DropDeparted(uint64_t now_mono_ns);

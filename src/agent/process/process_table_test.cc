@@ -151,6 +151,72 @@ TEST_F(ProcessTableTest, ForkWithoutExecSharesTheMappingsAndLabels) {
   EXPECT_EQ(Paths(10).size(), 2u);
 }
 
+TEST_F(ProcessTableTest, AForkedProcessHasAnImageForItsGeneratedCodeOnceItIsSampledThere) {
+  Start(10, "a", 100);
+  table_->Scan();
+  ApplyMmap(10, "//anon", kBase + 0x9000);
+  const ImageId of_parent = table_->Find(10)->mappings.all()[1].image;
+  ApplyFork(10, 20);
+  const size_t image_count = images_.image_count();
+  ApplyFork(20, 21);
+  ApplyExec(21, "spawned");
+  EXPECT_EQ(images_.image_count(), image_count) << "most forked processes only execute another";
+
+  EXPECT_EQ(table_->Find(20)->mappings.all()[1].image, of_parent);
+  EXPECT_EQ(table_->GeneratedCodeOf(10, of_parent), of_parent);
+  const ImageId of_child = table_->GeneratedCodeOf(20, of_parent);
+  EXPECT_NE(of_child, of_parent);
+  EXPECT_EQ(table_->GeneratedCodeOf(20, of_parent), of_child);
+  EXPECT_EQ(table_->GeneratedCodeOf(20, of_child), of_child);
+  EXPECT_EQ(images_.image(of_child).kind, ImageKind::kAnonymous);
+  EXPECT_EQ(images_.image(of_child).owner_pid, 20u);
+  EXPECT_EQ(images_.image(of_child).forked_from, of_parent) << "it names what was there before";
+
+  // What the child forks has both behind it; the mapping is still that of the first.
+  ApplyFork(20, 30);
+  const ImageId of_grandchild = table_->GeneratedCodeOf(30, of_parent);
+  EXPECT_EQ(images_.image(of_grandchild).owner_pid, 30u);
+  EXPECT_EQ(images_.image(of_grandchild).forked_from, of_child);
+}
+
+TEST_F(ProcessTableTest, CodeThatAForkedProcessMapsIsItsOwn) {
+  Start(10, "a", 100);
+  table_->Scan();
+  ApplyMmap(10, "//anon", kBase + 0x9000);
+  const ImageId of_parent = table_->Find(10)->mappings.all()[1].image;
+  ApplyFork(10, 20);
+  ApplyMmap(20, "//anon", kBase + 0x20000);
+  const auto all = table_->Find(20)->mappings.all();
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[1].image, of_parent);
+  EXPECT_EQ(images_.image(all[2].image).owner_pid, 20u);
+  EXPECT_EQ(images_.image(all[2].image).forked_from, of_parent);
+  EXPECT_EQ(table_->GeneratedCodeOf(20, of_parent), all[2].image);
+}
+
+TEST_F(ProcessTableTest, AfterAnExecNothingIsInherited) {
+  for (const bool event_lost : {false, true}) {
+    Rebuild({});
+    Start(10, "a", 100);
+    table_->Scan();
+    table_->NoteExecId(10, 5, 0, Tick());
+    ApplyMmap(10, "//anon", kBase + 0x9000);
+    const ImageId of_parent = table_->Find(10)->mappings.all()[1].image;
+    ApplyFork(10, 20);
+    Start(20, "node", 120, "/bin/node");
+    if (event_lost) {
+      table_->NoteExecId(20, 6, 0, Tick());
+    } else {
+      ApplyExec(20, "node");
+    }
+    EXPECT_EQ(table_->GeneratedCodeOf(20, of_parent), of_parent);
+    ApplyMmap(20, "//anon", kBase + 0x9000);
+    const ImageId of_child = table_->Find(20)->mappings.all().back().image;
+    EXPECT_EQ(images_.image(of_child).owner_pid, 20u);
+    EXPECT_EQ(images_.image(of_child).forked_from, ImageId());
+  }
+}
+
 TEST_F(ProcessTableTest, ExecReplacesEverything) {
   Start(10, "sh", 100, "/bin/sh");
   table_->Scan();

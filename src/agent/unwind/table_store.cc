@@ -1,5 +1,6 @@
 #include "src/agent/unwind/table_store.h"
 
+#include <algorithm>
 #include <ctime>
 
 #include "abi/unwind.h"
@@ -8,6 +9,9 @@ namespace vesta::agent::unwind {
 namespace {
 
 constexpr uint32_t kNoImage = ~uint32_t{0};
+// Wait before an evicted table is built again: doubled with each eviction.
+constexpr uint64_t kReloadWaitNs = 1'000'000'000;
+constexpr uint32_t kReloadDoublingsMax = 6;
 
 std::vector<uint32_t> EmptyTable() {
   std::vector<uint32_t> words(ABI_TABLE_BLOCK_WORDS, 0);
@@ -30,6 +34,11 @@ base::Result<void> TableStore::Ensure(uint32_t image_id) {
   }
   if (Has(image_id)) return {};
   if (image_id >= entries_.size()) entries_.resize(image_id + 1);
+  if (now_mono_ns_ < entries_[image_id].reload_mono_ns) {
+    ++book_.deferred;
+    return base::Error(base::ErrorCode::kUnavailable,
+                       "the table of image " + std::to_string(image_id) + " was just evicted");
+  }
 
   const uint64_t started_ns = ThreadCpuNs();
   auto built = builder_(image_id);
@@ -50,7 +59,8 @@ base::Result<void> TableStore::Ensure(uint32_t image_id) {
   const auto size_bytes = static_cast<uint32_t>(words.size() * sizeof(uint32_t));
   if (size_bytes < budget_bytes_) EvictUntil(budget_bytes_ - size_bytes, image_id);
   RETURN_IF_ERROR(kernel_.StoreTable(image_id, words));
-  entries_[image_id] = {size_bytes, period_};
+  entries_[image_id].size_bytes = size_bytes;
+  entries_[image_id].last_used_period = period_;
   used_bytes_ += size_bytes;
   ++book_.loaded;
   return {};
@@ -73,7 +83,11 @@ void TableStore::EvictUntil(uint64_t bytes_max, uint32_t keep_image_id) {
     if (oldest == kNoImage) return;
     kernel_.RemoveTable(oldest);
     used_bytes_ -= entries_[oldest].size_bytes;
-    entries_[oldest].size_bytes = 0;
+    Entry& entry = entries_[oldest];
+    entry.size_bytes = 0;
+    entry.reload_mono_ns =
+        now_mono_ns_ + (kReloadWaitNs << std::min(entry.evicted_count, kReloadDoublingsMax));
+    ++entry.evicted_count;
     ++book_.evicted;
   }
 }

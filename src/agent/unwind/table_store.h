@@ -17,6 +17,7 @@ struct TableStoreBook {
   uint64_t evicted = 0;
   uint64_t refused_too_large = 0;  // larger than the whole budget: frame pointers only
   uint64_t failed = 0;             // unreadable or damaged: frame pointers only
+  uint64_t deferred = 0;           // evicted too recently to be built again at once
   uint64_t build_time_ns = 0;
   uint64_t eh_frame_bytes = 0;
 };
@@ -33,7 +34,10 @@ class TableStore {
 
   // Loads the image's table unless it is there. An image without usable rules gets an empty table:
   // the walker then tries the frame pointer.
-  // Errors: InvalidInput when the image's number is beyond the slots.
+  // Errors: InvalidInput when the image's number is beyond the slots; Unavailable while the table
+  // was
+  //         evicted too recently: a budget that is too small must cost stacks, not the machine's
+  //         time.
   base::Result<void> Ensure(uint32_t image_id);
   bool Has(uint32_t image_id) const {
     return image_id < entries_.size() && entries_[image_id].size_bytes != 0;
@@ -42,7 +46,11 @@ class TableStore {
   void Touch(uint32_t image_id) {
     if (image_id < entries_.size()) entries_[image_id].last_used_period = period_;
   }
-  void NextPeriod() { ++period_; }
+  // A new period for Touch; now_mono_ns is also the clock of the waits after an eviction.
+  void NextPeriod(uint64_t now_mono_ns) {
+    ++period_;
+    now_mono_ns_ = now_mono_ns;
+  }
 
   // Lowers or raises the budget; evicts at once.
   void SetBudget(uint64_t budget_bytes);
@@ -54,6 +62,8 @@ class TableStore {
   struct Entry {
     uint32_t size_bytes = 0;  // 0 = not loaded
     uint32_t last_used_period = 0;
+    uint32_t evicted_count = 0;
+    uint64_t reload_mono_ns = 0;  // not before
   };
 
   void EvictUntil(uint64_t bytes_max, uint32_t keep_image_id);
@@ -64,6 +74,7 @@ class TableStore {
   std::vector<Entry> entries_;  // by image id
   uint64_t used_bytes_ = 0;
   uint32_t period_ = 1;
+  uint64_t now_mono_ns_ = 0;
   TableStoreBook book_;
 };
 

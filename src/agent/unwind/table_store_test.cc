@@ -31,7 +31,7 @@ TEST(TableStoreTest, EvictsTheLeastRecentlyUsed) {
   TableStore store(kernel, 6 * kBlock, BlocksById);
   ASSERT_TRUE(store.Ensure(0).ok());
   ASSERT_TRUE(store.Ensure(1).ok());
-  store.NextPeriod();
+  store.NextPeriod(1);
   store.Touch(0);
   ASSERT_TRUE(store.Ensure(3).ok());  // 1 + 2 + 4 blocks are too many
   EXPECT_TRUE(store.Has(0));
@@ -40,6 +40,26 @@ TEST(TableStoreTest, EvictsTheLeastRecentlyUsed) {
   EXPECT_EQ(kernel.stored.count(1), 0u);
   EXPECT_EQ(store.book().evicted, 1u);
   EXPECT_LE(store.used_bytes(), 6u * kBlock);
+}
+
+TEST(TableStoreTest, EvictedTableWaitsLongerEachTimeSoThatASmallBudgetDoesNotThrash) {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  FakeKernelTables kernel;
+  TableStore store(kernel, 2 * kBlock, BlocksById);
+  uint64_t now = kSecond;
+  store.NextPeriod(now);
+  ASSERT_TRUE(store.Ensure(0).ok());
+  ASSERT_TRUE(store.Ensure(1).ok());  // evicts 0
+  EXPECT_FALSE(store.Ensure(0).ok());
+  EXPECT_EQ(store.book().deferred, 1u);
+  store.NextPeriod(now += kSecond);
+  ASSERT_TRUE(store.Ensure(0).ok());  // evicts 1
+  store.NextPeriod(now += kSecond);
+  ASSERT_TRUE(store.Ensure(1).ok());  // evicts 0 for the second time
+  store.NextPeriod(now += kSecond);
+  EXPECT_FALSE(store.Ensure(0).ok()) << "the second wait is longer";
+  store.NextPeriod(now += kSecond);
+  EXPECT_TRUE(store.Ensure(0).ok());
 }
 
 TEST(TableStoreTest, TableLargerThanTheBudgetBecomesEmptyAndIsCounted) {
