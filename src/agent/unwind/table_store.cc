@@ -57,7 +57,7 @@ base::Result<void> TableStore::Ensure(uint32_t image_id) {
   if (words.empty()) words = EmptyTable();
 
   const auto size_bytes = static_cast<uint32_t>(words.size() * sizeof(uint32_t));
-  if (size_bytes < budget_bytes_) EvictUntil(budget_bytes_ - size_bytes, image_id);
+  if (size_bytes <= budget_bytes_) EvictUntil(budget_bytes_ - size_bytes, image_id);
   RETURN_IF_ERROR(kernel_.StoreTable(image_id, words));
   entries_[image_id].size_bytes = size_bytes;
   entries_[image_id].last_used_period = period_;
