@@ -12,6 +12,7 @@ constexpr uint32_t kNoImage = ~uint32_t{0};
 // Wait before an evicted table is built again: doubled with each eviction.
 constexpr uint64_t kReloadWaitNs = 1'000'000'000;
 constexpr uint32_t kReloadDoublingsMax = 6;
+constexpr uint64_t kNever = ~uint64_t{0};
 
 std::vector<uint32_t> EmptyTable() {
   std::vector<uint32_t> words(ABI_TABLE_BLOCK_WORDS, 0);
@@ -51,7 +52,11 @@ base::Result<void> TableStore::Ensure(uint32_t image_id) {
     words = std::move(built->words);
     if (words.size() * sizeof(uint32_t) > budget_bytes_) {
       ++book_.refused_too_large;
-      words.clear();
+      entries_[image_id].reload_mono_ns = kNever;
+      return base::Error(base::ErrorCode::kExhausted,
+                         "the table of image " + std::to_string(image_id) + " has " +
+                             std::to_string(words.size() * sizeof(uint32_t)) +
+                             " bytes, more than the whole budget");
     }
   }
   if (words.empty()) words = EmptyTable();

@@ -15,7 +15,7 @@ namespace vesta::agent::unwind {
 struct TableStoreBook {
   uint64_t loaded = 0;
   uint64_t evicted = 0;
-  uint64_t refused_too_large = 0;  // larger than the whole budget: frame pointers only
+  uint64_t refused_too_large = 0;  // larger than the whole budget: stacks end there
   uint64_t failed = 0;             // unreadable or damaged: frame pointers only
   uint64_t deferred = 0;           // evicted too recently to be built again at once
   uint64_t build_time_ns = 0;
