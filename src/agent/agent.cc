@@ -121,13 +121,15 @@ base::Result<void> Agent::Start() {
 }
 
 void Agent::Poll(uint64_t wait_ns_max) {
-  source_->Wait(std::min(wait_ns_max, busy_ ? kPollBusyNs : kPollNs));
+  if (!batch_.more) source_->Wait(std::min(wait_ns_max, busy_ ? kPollBusyNs : kPollNs));
   TakeBatch();
 }
 
 void Agent::Stop() {
   source_->Stop();
-  TakeBatch();
+  do {
+    TakeBatch();
+  } while (batch_.more);
 }
 
 void Agent::TakeBatch() {
@@ -164,7 +166,7 @@ void Agent::TakeBatch() {
 void Agent::ReadGeneratedNames() {
   std::map<uint32_t, runtime::ProcessKey> namers;  // by pid: workers share their parent
   for (const profile::ImageId code : generated_code_) {
-    for (const runtime::ProcessKey& namer : NamersOf(images_.image(code), images_, processes_)) {
+    for (const runtime::ProcessKey& namer : NamersOf(images_.image(code), images_)) {
       namers.emplace(namer.pid, namer);
     }
   }

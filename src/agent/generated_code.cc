@@ -9,12 +9,10 @@ constexpr size_t kNamersMax = 5;
 }  // namespace
 
 std::vector<runtime::ProcessKey> NamersOf(const process::Image& image,
-                                          const process::ImageStore& images,
-                                          const process::ProcessTable& processes) {
+                                          const process::ImageStore& images) {
   std::vector<runtime::ProcessKey> namers;
   for (const process::Image* code = &image;; code = &images.image(code->forked_from)) {
-    const process::Process* owner = processes.Find(code->owner_pid);
-    namers.push_back({code->owner_pid, owner != nullptr ? owner->start_boot_ns : 0});
+    namers.push_back({code->owner_pid, code->owner_start_boot_ns});
     if (code->forked_from == profile::ImageId() || namers.size() >= kNamersMax) return namers;
   }
 }

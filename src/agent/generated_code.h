@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "src/agent/process/image_store.h"
-#include "src/agent/process/process_table.h"
 #include "src/agent/runtime/runtime.h"
 
 namespace vesta::agent {
@@ -13,7 +12,6 @@ namespace vesta::agent {
 // those that this was forked from, the nearest first and not all the way back, for what none
 // before them names.
 std::vector<runtime::ProcessKey> NamersOf(const process::Image& image,
-                                          const process::ImageStore& images,
-                                          const process::ProcessTable& processes);
+                                          const process::ImageStore& images);
 
 }  // namespace vesta::agent

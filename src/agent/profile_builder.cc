@@ -179,8 +179,7 @@ class ProfileBuilder::Work {
   std::vector<symbolize::Symbol> NameGeneratedCode(const process::Image& image,
                                                    std::span<const uint64_t> addresses) {
     std::vector<symbolize::Symbol> symbols(addresses.size());
-    for (const runtime::ProcessKey& namer :
-         NamersOf(image, builder_.images_, builder_.processes_)) {
+    for (const runtime::ProcessKey& namer : NamersOf(image, builder_.images_)) {
       auto named = builder_.generated_code_.Name(namer, addresses);
       if (!named.ok()) continue;
       for (size_t i = 0; i < symbols.size(); ++i) {

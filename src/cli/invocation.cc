@@ -297,6 +297,10 @@ void CheckSettings(const CommandSpec& command, const Inputs& inputs, Collector& 
   if ((settings.ring_bytes & (settings.ring_bytes - 1)) != 0) {
     collector.Problem("ring-size must be a power of two, such as 64k, 1M or 8M");
   }
+  if (settings.ring_bytes > settings.memory_limit_bytes / 2) {
+    collector.Problem(
+        "ring-size is more than half of memory-limit: lower the one or raise the other");
+  }
   if (settings.table_budget_bytes > settings.memory_limit_bytes) {
     collector.Problem("table-budget is larger than memory-limit: lower the one or raise the other");
   }

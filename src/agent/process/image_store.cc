@@ -155,10 +155,18 @@ ImageId ImageStore::GeneratedCode(ImageOwner& owner) {
     image.kind = ImageKind::kAnonymous;
     image.path = "[generated code]";
     image.owner_pid = owner.pid;
+    image.owner_start_boot_ns = owner.start_boot_ns;
     image.forked_from = owner.inherited_code;
     owner.generated_code = AddImage(std::move(image), {});
   }
   return owner.generated_code;
+}
+
+void ImageStore::SetOwnerStart(ImageOwner& owner, uint64_t start_boot_ns) {
+  owner.start_boot_ns = start_boot_ns;
+  if (owner.generated_code == ImageId()) return;
+  Image& image = RecordOf(owner.generated_code).image;
+  if (image.kind == ImageKind::kAnonymous) image.owner_start_boot_ns = start_boot_ns;
 }
 
 ResolvedMapping ImageStore::Unreadable(const MapsEntry& entry, const Error& error) {

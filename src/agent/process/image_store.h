@@ -33,7 +33,8 @@ struct Image {
   std::string path;      // as first seen, in the view of the process
   std::string identity;  // see object::ImageIdentity; empty for kAnonymous and kUnreadable
   std::string gnu_build_id;
-  uint32_t owner_pid = 0;  // kAnonymous: the process
+  uint32_t owner_pid = 0;            // kAnonymous: the process, also when it is gone
+  uint64_t owner_start_boot_ns = 0;  // 0 = unknown
   // kAnonymous: the image of the process that the owner was forked from, which names code that was
   // there before the fork; 0 = none.
   profile::ImageId forked_from;
@@ -53,6 +54,7 @@ struct ResolvedMapping {
 // The process that a mapping belongs to; one per incarnation.
 struct ImageOwner {
   uint32_t pid = 0;
+  uint64_t start_boot_ns = 0;       // 0 = unknown
   profile::ImageId generated_code;  // made on first need; 0 = none yet
   profile::ImageId inherited_code;  // of the process it was forked from; 0 = there was none
 };
@@ -94,6 +96,7 @@ class ImageStore {
 
   // The image of all code that a process generates.
   profile::ImageId GeneratedCode(ImageOwner& owner);
+  void SetOwnerStart(ImageOwner& owner, uint64_t start_boot_ns);
 
   const Image& image(profile::ImageId id) const { return RecordOf(id).image; }
   size_t image_count() const { return records_.size(); }

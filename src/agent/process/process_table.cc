@@ -298,7 +298,7 @@ void ProcessTable::StartGeneration(Process& process, uint64_t time_mono_ns, uint
 void ProcessTable::ForgetCode(Process& process) {
   process.mappings.Clear();
   process.first_image = ImageId();
-  process.owner = {process.pid, ImageId(), ImageId()};
+  process.owner.generated_code = process.owner.inherited_code = ImageId();
 }
 
 // --- Time and departure --------------------------------------------------------------------------
@@ -377,6 +377,7 @@ void ProcessTable::NoteStart(Process& process, uint64_t start_boot_ns, bool is_e
   if (process.start_boot_ns == start_boot_ns && !is_exact) return;
   process.start_boot_ns = start_boot_ns;
   process.start_is_exact = is_exact;
+  images_.SetOwnerStart(process.owner, start_boot_ns);
   changed_.insert(process.pid);
   if (process.task != TaskId()) tasks_[process.task.value() - 1].start_boot_ns = start_boot_ns;
 }

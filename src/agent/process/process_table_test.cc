@@ -194,6 +194,24 @@ TEST_F(ProcessTableTest, CodeThatAForkedProcessMapsIsItsOwn) {
   EXPECT_EQ(table_->GeneratedCodeOf(20, of_parent), all[2].image);
 }
 
+TEST_F(ProcessTableTest, GeneratedCodeTellsItsProcessAlsoWhenThatIsGone) {
+  Start(10, "a", 100);
+  table_->Scan();
+  ApplyMmap(10, "//anon", kBase + 0x9000);
+  const Image& image = images_.image(table_->Find(10)->mappings.all()[1].image);
+  EXPECT_EQ(image.owner_start_boot_ns, 100 * kTickNs) << "as /proc has it";
+  TaskOf(10, 100 * kTickNs + 5);
+  EXPECT_EQ(image.owner_start_boot_ns, 100 * kTickNs + 5) << "as its samples have it";
+  ApplyExit(10);
+  proc_.processes.erase(10);
+  table_->Advance(proc_.now_mono_ns + 10 * kSecond);
+  EXPECT_EQ(table_->Find(10), nullptr);
+  Start(10, "b", 300);
+  table_->Rescan(10);
+  EXPECT_EQ(image.owner_pid, 10u);
+  EXPECT_EQ(image.owner_start_boot_ns, 100 * kTickNs + 5);
+}
+
 TEST_F(ProcessTableTest, AfterAnExecNothingIsInherited) {
   for (const bool event_lost : {false, true}) {
     Rebuild({});

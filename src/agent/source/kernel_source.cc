@@ -21,6 +21,8 @@ namespace vesta::agent::source {
 namespace {
 
 constexpr size_t kNewsRingPages = 32;  // 128 KiB per CPU: some 1,000 mappings between two polls
+// Records of one batch: a ring of any size is taken in portions of bounded memory.
+constexpr size_t kBatchBytesMax = 4u << 20;
 
 // libbpf prints why a program was refused; kept for the error message instead of the terminal.
 thread_local std::string libbpf_log;
@@ -76,7 +78,8 @@ class LiveKernelSource final : public KernelSource {
 
  private:
   base::Result<void> AddTick(int cpu);
-  void CollectRecord(const void* record, size_t size_bytes);
+  bool CollectRecord(const void* record, size_t size_bytes);
+  void TakeEvents(KernelBatch& batch);
   const bpf_program* sample_program() const {
     return uses_bpf_loop_ ? skeleton_->progs.on_cpu_sample_loop
                           : skeleton_->progs.on_cpu_sample_bounded;
@@ -88,12 +91,14 @@ class LiveKernelSource final : public KernelSource {
   bool started_ = false;
   std::unique_ptr<KernelMaps> maps_;
   ring_buffer* ring_ = nullptr;
+  int wake_fd_ = -1;
   std::optional<ProcessNews> news_;
   std::map<int, bpf_link*> ticks_;  // by CPU
   bpf_link* follow_link_ = nullptr;
 
   KernelBatch* collecting_ = nullptr;
   std::vector<std::pair<size_t, size_t>> record_ranges_;
+  std::vector<process::ProcessEvent> waiting_events_;     // ordered by time
   std::unordered_map<uint32_t, uint64_t> next_sequence_;  // by CPU
   uint64_t sequence_gaps_ = 0;
   uint64_t damaged_records_ = 0;
@@ -102,6 +107,7 @@ class LiveKernelSource final : public KernelSource {
 LiveKernelSource::~LiveKernelSource() {
   Stop();
   if (follow_link_ != nullptr) bpf_link__destroy(follow_link_);
+  if (wake_fd_ >= 0) ::close(wake_fd_);
   if (ring_ != nullptr) ring_buffer__free(ring_);
   if (skeleton_ != nullptr) agent_bpf__destroy(skeleton_);
 }
@@ -141,11 +147,19 @@ base::Result<void> LiveKernelSource::Prepare() {
   ASSIGN_OR_RETURN(maps_, KernelMaps::Open(maps, options_.mappings_max, options_.table_slots));
 
   const auto collect = [](void* context, void* record, size_t size_bytes) {
-    static_cast<LiveKernelSource*>(context)->CollectRecord(record, size_bytes);
-    return 0;
+    return static_cast<LiveKernelSource*>(context)->CollectRecord(record, size_bytes) ? 0 : -1;
   };
-  ring_ = ring_buffer__new(bpf_map__fd(skeleton_->maps.samples), collect, this, nullptr);
+  const int ring_fd = bpf_map__fd(skeleton_->maps.samples);
+  ring_ = ring_buffer__new(ring_fd, collect, this, nullptr);
   if (ring_ == nullptr) return base::ErrnoError("mapping the sample ring", errno);
+  // Edge triggered, unlike libbpf's own: a ring that is not empty must not wake us, only the kernel
+  // program's word that it is half full.
+  wake_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLET;
+  if (wake_fd_ < 0 || ::epoll_ctl(wake_fd_, EPOLL_CTL_ADD, ring_fd, &event) != 0) {
+    return base::ErrnoError("watching the sample ring", errno);
+  }
   if (options_.follow_children) {
     follow_link_ = bpf_program__attach(skeleton_->progs.choose_child);
     if (follow_link_ == nullptr) return base::ErrnoError("attaching to process forks", errno);
@@ -215,17 +229,18 @@ void LiveKernelSource::Wait(uint64_t wait_ns_max) {
   epoll_event event;
   const auto wait_ms = static_cast<int>(std::min<uint64_t>(wait_ns_max / 1'000'000, 60'000));
   // A signal ends the wait early, which is what the caller wants of Ctrl-C.
-  ::epoll_wait(ring_buffer__epoll_fd(ring_), &event, 1, wait_ms);
+  ::epoll_wait(wake_fd_, &event, 1, wait_ms);
 }
 
-void LiveKernelSource::CollectRecord(const void* record, size_t size_bytes) {
-  if (collecting_ == nullptr) return;
+// Returns false when the batch is full; the record is in it all the same.
+bool LiveKernelSource::CollectRecord(const void* record, size_t size_bytes) {
   std::vector<std::byte>& bytes = collecting_->bytes;
   const size_t offset = bytes.size();
   const auto* from = static_cast<const std::byte*>(record);
   bytes.insert(bytes.end(), from, from + size_bytes);
   bytes.resize((bytes.size() + 7) / 8 * 8);
   record_ranges_.emplace_back(offset, size_bytes);
+  return bytes.size() < kBatchBytesMax;
 }
 
 void LiveKernelSource::Take(KernelBatch& batch) {
@@ -234,10 +249,10 @@ void LiveKernelSource::Take(KernelBatch& batch) {
   batch.process_events.clear();
   record_ranges_.clear();
   collecting_ = &batch;
-  ring_buffer__consume(ring_);
+  batch.more = ring_buffer__consume(ring_) < 0;
   collecting_ = nullptr;
   // After the samples: then every event that happened before one of them is here too.
-  news_->Drain(batch.process_events);
+  news_->Drain(waiting_events_);
   for (const auto& [offset, size_bytes] : record_ranges_) {
     auto record = ParseSampleRecord(std::span(batch.bytes).subspan(offset, size_bytes));
     if (!record.ok()) {
@@ -255,6 +270,21 @@ void LiveKernelSource::Take(KernelBatch& batch) {
                    [](const SampleRecord& a, const SampleRecord& b) {
                      return a.sample->time_mono_ns < b.sample->time_mono_ns;
                    });
+  TakeEvents(batch);
+}
+
+// Events later than samples that are still in the ring have to wait for them.
+void LiveKernelSource::TakeEvents(KernelBatch& batch) {
+  auto end = waiting_events_.end();
+  if (batch.more && !batch.samples.empty()) {
+    const uint64_t last_mono_ns = batch.samples.back().sample->time_mono_ns;
+    end = std::find_if(waiting_events_.begin(), end, [&](const process::ProcessEvent& event) {
+      return event.time_mono_ns > last_mono_ns;
+    });
+  }
+  batch.process_events.assign(std::make_move_iterator(waiting_events_.begin()),
+                              std::make_move_iterator(end));
+  waiting_events_.erase(waiting_events_.begin(), end);
 }
 
 std::vector<abi_task_identity> LiveKernelSource::ListTasks() {

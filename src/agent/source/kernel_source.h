@@ -51,6 +51,7 @@ struct KernelBatch {
   std::vector<std::byte> bytes;                       // records back to back
   std::vector<SampleRecord> samples;                  // ordered by time
   std::vector<process::ProcessEvent> process_events;  // ordered by time
+  bool more = false;                                  // the batch is full and the ring is not empty
 };
 
 // The kernel's page of the book plus what happened between the ring and us.
@@ -89,7 +90,7 @@ class KernelSource {
 
   // Waits until the ring is half full or the time is over.
   virtual void Wait(uint64_t wait_ns_max) = 0;
-  // Takes everything that waits.
+  // Takes what waits, up to some MB.
   virtual void Take(KernelBatch& batch) = 0;
 
   // Exact identity of every process; empty on kernels without task iterators.

@@ -191,11 +191,10 @@ void ProcessNews::DrainRing(Ring& ring, std::vector<ProcessEvent>& events) {
 }
 
 void ProcessNews::Drain(std::vector<ProcessEvent>& events) {
-  const auto first = static_cast<std::ptrdiff_t>(events.size());
   for (Ring& ring : rings_) DrainRing(ring, events);
-  std::stable_sort(
-      events.begin() + first, events.end(),
-      [](const ProcessEvent& a, const ProcessEvent& b) { return a.time_mono_ns < b.time_mono_ns; });
+  std::stable_sort(events.begin(), events.end(), [](const ProcessEvent& a, const ProcessEvent& b) {
+    return a.time_mono_ns < b.time_mono_ns;
+  });
 }
 
 size_t ProcessNews::memory_bytes() const {

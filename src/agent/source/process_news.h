@@ -32,7 +32,7 @@ class ProcessNews {
   // Follows CPUs that came or went.
   base::Result<void> UpdateCpus(std::span<const int> online);
 
-  // Appends all waiting events, ordered by time.
+  // Adds all waiting events and orders the whole by time.
   void Drain(std::vector<process::ProcessEvent>& events);
 
   uint64_t received_count() const { return received_count_; }
