@@ -76,6 +76,31 @@ def test_fork_without_exec_gives_both_processes_their_own_stacks(record):
     assert recording.complete_share(samples) >= 0.97
 
 
+def test_code_generated_after_a_fork_is_named_by_its_own_process(record):
+    recording, samples = run_program(record, "code_forker", seconds="3")
+    forked = {}
+    for sample in samples:
+        forked.setdefault("child_code" in sample.names, set()).add(sample.labels["pid"])
+    child = forked[True]
+    assert len(child) == 1
+    of_child = [s for s in samples if s.labels["pid"] in child]
+    of_parent = [s for s in samples if s.labels["pid"] not in child]
+    for group, own, others in ((of_parent, "parent_late_code", "child_code"),
+                               (of_child, "child_code", "parent_late_code")):
+        recording.assert_functions(group, "^spin_both$")
+        assert recording.share("^parent_code$", group) >= 0.4, "it was there before the fork"
+        assert recording.share(f"^{own}$", group) >= 0.4
+        assert recording.share(f"^{others}$", group) == 0
+
+
+def test_generated_code_keeps_its_names_when_its_process_is_long_gone(record):
+    recording = record("--frequency", "499", "--", "sh", "-c",
+                       f"{PROGRAMS}/code_forker 1; exec sleep 3")
+    samples = recording.of("code_forker")
+    for name in ("parent_code", "parent_late_code", "child_code"):
+        assert recording.share(f"^{name}$", samples) >= 0.1
+
+
 def test_exec_over_a_running_pid_changes_names_and_keeps_the_pid(record):
     recording = record("--frequency", "499", "--", f"{PROGRAMS}/execer", "1.5",
                        f"{PROGRAMS}/static_pie", "1.5")
