@@ -15,8 +15,6 @@ using object::LoadSegment;
 using profile::ImageId;
 
 constexpr uint64_t kPageMask = 4095;
-// Remembered files; beyond, all are forgotten and found again.
-constexpr size_t kKnownFilesMax = 32'768;
 // 64-bit programs get their vDSO near the stack; below lie those of 32-bit programs.
 constexpr uint64_t kFirst64BitAddress = uint64_t{1} << 32;
 
@@ -171,16 +169,18 @@ void ImageStore::SetOwnerStart(ImageOwner& owner, uint64_t start_boot_ns) {
 
 ResolvedMapping ImageStore::Unreadable(const MapsEntry& entry, const Error& error) {
   // By code, not by message: that may name a process, and processes come and go.
-  const auto [known, is_new] =
-      unreadable_.try_emplace(entry.path + '\0' + ErrorCodeName(error.code()));
-  if (is_new) {
-    Image image;
-    image.kind = ImageKind::kUnreadable;
-    image.path = entry.path;
-    image.unreadable_why = error.message();
-    known->second = AddImage(std::move(image), {});
+  std::string key = entry.path + '\0' + ErrorCodeName(error.code());
+  const uint64_t bias = entry.start - entry.file_offset;
+  if (const auto same = unreadable_.find(key); same != unreadable_.end()) {
+    return {same->second, bias};
   }
-  return {known->second, entry.start - entry.file_offset};
+  Image image;
+  image.kind = ImageKind::kUnreadable;
+  image.path = entry.path;
+  image.unreadable_why = error.message();
+  const ImageId id = AddImage(std::move(image), {});
+  if (id != beyond_limit_) unreadable_.emplace(std::move(key), id);
+  return {id, bias};
 }
 
 ResolvedMapping ImageStore::ResolveVdso(ImageOwner& owner, const MapsEntry& entry) {
@@ -229,7 +229,7 @@ Result<ImageStore::Known> ImageStore::Identify(uint32_t pid, const MapsEntry& en
   const MappedFile mapped{entry.start, entry.end, entry.device, entry.inode, entry.path};
   ++counters_.files_checked;
   ASSIGN_OR_RETURN(const FileIdentity identity, proc_.StatMapped(pid, mapped));
-  if (const auto same = by_file_.find(identity); same != by_file_.end()) return same->second;
+  if (const auto same = Recall(identity)) return *same;
   auto file = proc_.OpenMapped(pid, mapped);
   auto parsed = file.ok() ? Parse(entry, *file) : Result<Known>(file.error());
   Known known;
@@ -240,26 +240,49 @@ Result<ImageStore::Known> ImageStore::Identify(uint32_t pid, const MapsEntry& en
   } else if (!BelongsToOneProcess(entry)) {
     known = Unreadable(entry, parsed.error()).image;
   }
-  if (by_file_.size() >= kKnownFilesMax) by_file_.clear();
-  by_file_.emplace(file.ok() ? file->identity : identity, known);
+  Remember(file.ok() ? file->identity : identity, known);
   return known;
+}
+
+std::optional<ImageStore::Known> ImageStore::Recall(const FileIdentity& identity) {
+  const auto same = by_file_.find(identity);
+  if (same == by_file_.end()) return std::nullopt;
+  known_files_.splice(known_files_.begin(), known_files_, same->second);
+  return same->second->known;
+}
+
+void ImageStore::Remember(const FileIdentity& identity, Known known) {
+  known_files_.push_front({identity, known});
+  const auto [place, is_new] = by_file_.try_emplace(identity, known_files_.begin());
+  if (!is_new) {  // it was replaced by a known file while it was opened
+    known_files_.erase(place->second);
+    place->second = known_files_.begin();
+  }
+  if (known_files_.size() <= options_.known_files_max) return;
+  // Most likely one that was replaced, as a linker does over and over.
+  by_file_.erase(known_files_.back().identity);
+  known_files_.pop_back();
 }
 
 Result<ImageStore::Known> ImageStore::Parse(const MapsEntry& entry, const OpenedFile& file) {
   ++counters_.files_parsed;
   ASSIGN_OR_RETURN(const object::ElfFile elf, object::ElfFile::Parse(*file.source));
   ASSIGN_OR_RETURN(std::string identity, object::ImageIdentity(elf, *file.source));
-  const auto [known, is_new] = by_content_.try_emplace(ContentKey(identity, elf.load_segments()));
-  if (is_new) {
+  std::string key = ContentKey(identity, elf.load_segments());
+  Known known;
+  if (const auto same = by_content_.find(key); same != by_content_.end()) {
+    known = same->second;
+  } else {
     Image image;
     image.path = entry.path;
     image.identity = std::move(identity);
     image.gnu_build_id = elf.gnu_build_id();
     DescribeText(elf.load_segments(), image);
-    known->second = AddImage(std::move(image), elf.load_segments());
+    known = AddImage(std::move(image), elf.load_segments());
+    if (known != beyond_limit_) by_content_.emplace(std::move(key), known);
   }
-  if (RecordOf(known->second).image.kind == ImageKind::kElf) KeepOpen(known->second, file);
-  return known->second;
+  if (RecordOf(known).image.kind == ImageKind::kElf) KeepOpen(known, file);
+  return known;
 }
 
 bool ImageStore::IsImage(const Record& record, const base::ByteSource& source) const {

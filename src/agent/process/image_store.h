@@ -80,13 +80,15 @@ struct ImageCounters {
 //         In files that exist only for one process (memfd, deleted) something that is no ELF is
 //         taken for generated code.
 // Owner:  one thread, which also owns the ProcView. What Open gives may be used by any thread.
-// Cost:   a file seen before costs one stat, a new one is opened and its headers read. About 700
-//         bytes per image, plus at most open_files_max descriptors.
+// Cost:   a file seen before costs one stat, a new one is opened and its headers read; of the files
+//         seen, known_files_max are remembered, those met last. About 700 bytes per image, plus at
+//         most open_files_max descriptors.
 class ImageStore {
  public:
   struct Options {
     size_t open_files_max = 256;
     size_t images_max = 65'536;
+    size_t known_files_max = 8192;
   };
 
   ImageStore(const ProcView& proc, Options options);
@@ -100,6 +102,7 @@ class ImageStore {
 
   const Image& image(profile::ImageId id) const { return RecordOf(id).image; }
   size_t image_count() const { return records_.size(); }
+  size_t known_file_count() const { return known_files_.size(); }
 
   // The image's bytes. Files stay open as long as there is room, those without a name longest;
   // others are reached again through a process that maps them, or by path, and compared.
@@ -129,6 +132,10 @@ class ImageStore {
   };
   // What a file turned out to be; the id 0 says that it holds generated code.
   using Known = profile::ImageId;
+  struct KnownFile {
+    FileIdentity identity;
+    Known known;
+  };
 
   const Record& RecordOf(profile::ImageId id) const;
   Record& RecordOf(profile::ImageId id);
@@ -140,6 +147,8 @@ class ImageStore {
   ResolvedMapping Unreadable(const MapsEntry& entry, const base::Error& error);
   base::Result<Known> Identify(uint32_t pid, const MapsEntry& entry);
   base::Result<Known> Parse(const MapsEntry& entry, const OpenedFile& file);
+  std::optional<Known> Recall(const FileIdentity& identity);
+  void Remember(const FileIdentity& identity, Known known);
   bool IsImage(const Record& record, const base::ByteSource& source) const;
   void KeepOpen(profile::ImageId id, const OpenedFile& file);
   void CloseOne();
@@ -153,7 +162,8 @@ class ImageStore {
   std::deque<Record> records_;  // by id - 1; a deque keeps references valid
   std::unordered_map<std::string, profile::ImageId> by_content_;  // identity and segments
   std::unordered_map<std::string, profile::ImageId> unreadable_;  // path and error code
-  std::unordered_map<FileIdentity, Known, IdentityHash> by_file_;
+  std::list<KnownFile> known_files_;                              // most recently met first
+  std::unordered_map<FileIdentity, std::list<KnownFile>::iterator, IdentityHash> by_file_;
   std::list<OpenImage> open_;  // most recently used first
 
   bool vdso_tried_ = false;

@@ -346,6 +346,38 @@ TEST_F(ImageStoreTest, BytesOutliveTheirPlaceAmongTheOpenFiles) {
   EXPECT_TRUE((*source)->Read(0, 64).ok());
 }
 
+TEST_F(ImageStoreTest, AFileRewrittenOverAndOverDoesNotMakeTheStoreForgetTheOthers) {
+  store_ = std::make_unique<ImageStore>(proc_, ImageStore::Options{256, 1000, 10});
+  const auto library = MapFile(1, "/lib/a.so", proc_.NewFile(Library("library")));
+  const auto image = Resolve(1, library).image;
+  const auto built = proc_.NewFile(Library("built"));
+  const auto entry = MapFile(1, "/build/a.out", built, kBase + 0x10000);
+  for (int i = 0; i < 5'000; ++i) {
+    ++built->identity.mtime_ns;
+    Resolve(1, entry);
+    ASSERT_EQ(Resolve(1, library).image, image);
+    ASSERT_LE(store_->known_file_count(), 10u);
+  }
+  EXPECT_EQ(store_->counters().files_parsed, 5'001u) << "the library only once";
+  EXPECT_EQ(store_->image_count(), 2u);
+}
+
+TEST_F(ImageStoreTest, OfManyFilesThoseMetLastAreRemembered) {
+  store_ = std::make_unique<ImageStore>(proc_, ImageStore::Options{256, 1000, 3});
+  std::vector<MapsEntry> entries;
+  for (uint32_t i = 0; i < 4; ++i) {
+    const std::string name = "/lib/" + std::to_string(i);
+    entries.push_back(MapFile(1, name, proc_.NewFile(Library(name)), kBase + i * 0x10000));
+    Resolve(1, entries[i]);
+  }
+  EXPECT_EQ(store_->counters().files_parsed, 4u);
+  for (const size_t i : {1u, 2u, 3u}) Resolve(1, entries[i]);
+  EXPECT_EQ(store_->counters().files_parsed, 4u);
+  const auto image = Resolve(1, entries[0]).image;
+  EXPECT_EQ(store_->counters().files_parsed, 5u) << "it was forgotten";
+  EXPECT_EQ(image, profile::ImageId(1)) << "and is the same image by its content";
+}
+
 TEST_F(ImageStoreTest, BeyondTheLimitAllFurtherImagesAreOne) {
   store_ = std::make_unique<ImageStore>(proc_, ImageStore::Options{256, 10});
   for (uint32_t pid = 1; pid <= 30; ++pid) {
