@@ -40,7 +40,7 @@ std::optional<MapsEntry> EntryOf(const MmapEvent& event) {
 }  // namespace
 
 ProcessTable::ProcessTable(const ProcView& proc, ImageStore& images, Options options)
-    : proc_(proc), images_(images), options_(options) {
+    : proc_(proc), images_(images), options_(options), tasks_(options.tasks_max) {
   images_.SetMappingFinder([this](ImageId image) { return FindMapping(image); });
 }
 
@@ -54,6 +54,12 @@ Process* ProcessTable::Get(uint32_t pid) {
 const Process* ProcessTable::Find(uint32_t pid) const {
   const auto found = processes_.find(pid);
   return found == processes_.end() ? nullptr : &found->second;
+}
+
+ProcessCounters ProcessTable::counters() const {
+  ProcessCounters counters = counters_;
+  counters.tasks_beyond_limit = tasks_.beyond_limit_count();
+  return counters;
 }
 
 std::vector<uint32_t> ProcessTable::TakeChanged() {
@@ -232,7 +238,7 @@ void ProcessTable::Apply(const CommEvent& event, uint64_t time_mono_ns) {
     StartGeneration(*process, time_mono_ns, exec_id);
   } else if (is_new && event.tid == event.pid) {
     process->comm = event.comm;
-    if (process->task != TaskId()) tasks_[process->task.value() - 1].comm = event.comm;
+    if (process->task != TaskId()) tasks_.SetComm(process->task, event.comm);
   }
 }
 
@@ -379,7 +385,7 @@ void ProcessTable::NoteStart(Process& process, uint64_t start_boot_ns, bool is_e
   process.start_is_exact = is_exact;
   images_.SetOwnerStart(process.owner, start_boot_ns);
   changed_.insert(process.pid);
-  if (process.task != TaskId()) tasks_[process.task.value() - 1].start_boot_ns = start_boot_ns;
+  if (process.task != TaskId()) tasks_.SetStart(process.task, start_boot_ns);
 }
 
 void ProcessTable::NoteExec(Process& process, uint32_t exec_id, uint64_t observed_mono_ns) {
@@ -464,40 +470,12 @@ void ProcessTable::ReadLabels(Process& process) {
     }
   }
   if (!labels.known) ++counters_.labels_unknown;
-  process.labels = Intern(std::move(labels));
+  process.labels = tasks_.Intern(std::move(labels));
   process.labels_mono_ns = now_mono_ns;
 }
 
-std::shared_ptr<const Labels> ProcessTable::Intern(Labels labels) {
-  if (labels_.size() >= labels_prune_at_) {
-    for (auto entry = labels_.begin(); entry != labels_.end();) {
-      entry = entry->use_count() == 1 ? labels_.erase(entry) : std::next(entry);
-    }
-    labels_prune_at_ = std::max<size_t>(1024, labels_.size() * 2);
-  }
-  return *labels_.insert(std::make_shared<const Labels>(std::move(labels))).first;
-}
-
-TaskId ProcessTable::NewTask(TaskInfo task) {
-  if (tasks_.size() + 1 >= options_.tasks_max) {
-    ++counters_.tasks_beyond_limit;
-    if (tasks_beyond_limit_ != TaskId()) return tasks_beyond_limit_;
-    task = TaskInfo{0, 0, "[other]", Intern(Labels{})};
-    tasks_beyond_limit_ = TaskId(static_cast<uint32_t>(tasks_.size() + 1));
-  }
-  tasks_.push_back(std::move(task));
-  return TaskId(static_cast<uint32_t>(tasks_.size()));
-}
-
-const TaskInfo& ProcessTable::task(TaskId id) const {
-  CHECK(id.value() >= 1 && id.value() <= tasks_.size());
-  return tasks_[id.value() - 1];
-}
-
 void ProcessTable::ResetTasks() {
-  tasks_.clear();
-  strangers_.clear();
-  tasks_beyond_limit_ = TaskId();
+  tasks_.Clear();
   for (auto& [pid, process] : processes_) process.task = process.previous_task = TaskId();
   for (auto& [serial, process] : retired_) process.task = process.previous_task = TaskId();
 }
@@ -505,18 +483,14 @@ void ProcessTable::ResetTasks() {
 TaskId ProcessTable::TaskOfProcess(Process& process) {
   if (process.task != TaskId()) return process.task;
   if (process.labels == nullptr) ReadLabels(process);
-  process.task = NewTask({process.pid, process.start_boot_ns, process.comm, process.labels});
+  process.task = tasks_.Add({process.pid, process.start_boot_ns, process.comm, process.labels});
   return process.task;
 }
 
 TaskId ProcessTable::TaskOfStranger(const SampledThread& thread) {
-  const auto [known, is_new] = strangers_.try_emplace({thread.pid, thread.start_boot_ns}, TaskId());
-  if (is_new) {
-    ++counters_.labels_unknown;
-    known->second = NewTask(
-        {thread.pid, thread.start_boot_ns, std::string(thread.thread_comm), Intern(Labels{})});
-  }
-  return known->second;
+  const auto stranger = tasks_.AddStranger(thread.pid, thread.start_boot_ns, thread.thread_comm);
+  if (stranger.is_new) ++counters_.labels_unknown;
+  return stranger.task;
 }
 
 TaskId ProcessTable::TaskOf(const SampledThread& thread) {

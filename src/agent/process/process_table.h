@@ -3,14 +3,11 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "src/agent/process/image_store.h"
@@ -18,20 +15,9 @@
 #include "src/agent/process/mapping_list.h"
 #include "src/agent/process/proc_view.h"
 #include "src/agent/process/process_event.h"
-#include "src/base/strong_id.h"
+#include "src/agent/process/task_list.h"
 
 namespace vesta::agent::process {
-
-// Number of a TaskInfo; 0 is none.
-using TaskId = base::StrongId<struct TaskIdTag>;
-
-// What names the process of a sample; outlives the process. The thread's name is in the sample.
-struct TaskInfo {
-  uint32_t pid = 0;
-  uint64_t start_boot_ns = 0;  // 0 = unknown
-  std::string comm;
-  std::shared_ptr<const Labels> labels;  // never null
-};
 
 // One incarnation of a pid: from fork or exec to the next exec or the exit.
 struct Process {
@@ -137,7 +123,7 @@ class ProcessTable {
   // Who a sample belongs to. Does all of EnsureKnown, NoteExecId and EnsureLabels.
   // Cost: one look-up for a process seen before.
   TaskId TaskOf(const SampledThread& thread);
-  const TaskInfo& task(TaskId id) const;
+  const TaskInfo& task(TaskId id) const { return tasks_.task(id); }
   // The image for code that a process was sampled in, where its mapping shows that of `mapped`.
   // A forked process shares the mappings of its parent, but both generate code at the same
   // addresses from then on: it has an image of its own, made when it is first sampled there.
@@ -152,7 +138,7 @@ class ProcessTable {
   const Process* Find(uint32_t pid) const;
 
   size_t process_count() const { return processes_.size(); }
-  const ProcessCounters& counters() const { return counters_; }
+  ProcessCounters counters() const;
 
  private:
   struct Retry {
@@ -163,12 +149,6 @@ class ProcessTable {
     uint32_t pid;
     uint64_t serial;
     uint64_t drop_mono_ns;
-  };
-  struct LabelsOrder {
-    bool operator()(const std::shared_ptr<const Labels>& a,
-                    const std::shared_ptr<const Labels>& b) const {
-      return *a < *b;
-    }
   };
   enum class Read { kDone, kGone, kUnreadable };
 
@@ -196,8 +176,6 @@ class ProcessTable {
   Process* IncarnationOf(const SampledThread& thread);
   Process* FindRetired(uint32_t pid, uint64_t start_boot_ns);
   void ReadLabels(Process& process);
-  std::shared_ptr<const Labels> Intern(Labels labels);
-  TaskId NewTask(TaskInfo task);
   TaskId TaskOfProcess(Process& process);
   TaskId TaskOfStranger(const SampledThread& thread);
   std::optional<MappingPlace> FindMapping(profile::ImageId image) const;
@@ -219,11 +197,7 @@ class ProcessTable {
   uint64_t resync_next_mono_ns_ = 0;
   uint64_t resync_interval_ns_ = 0;
 
-  std::set<std::shared_ptr<const Labels>, LabelsOrder> labels_;
-  size_t labels_prune_at_ = 1024;
-  std::deque<TaskInfo> tasks_;                                 // by id - 1
-  std::map<std::pair<uint32_t, uint64_t>, TaskId> strangers_;  // pid and start
-  TaskId tasks_beyond_limit_;
+  TaskList tasks_;
 };
 
 }  // namespace vesta::agent::process
