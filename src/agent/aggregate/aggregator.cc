@@ -1,5 +1,7 @@
 #include "src/agent/aggregate/aggregator.h"
 
+#include <utility>
+
 namespace vesta::agent::aggregate {
 namespace {
 
@@ -10,16 +12,23 @@ constexpr size_t kMapNodeBytes = 32;
 
 ThreadId Aggregator::InternThread(uint32_t process, uint32_t pid, uint32_t tid,
                                   std::string_view name) {
+  ThreadKey key{process, tid, std::string(name)};
+  const auto known = thread_index_.find(key);
+  if (known != thread_index_.end()) return known->second;
+  if (memory_bytes() >= memory_bytes_max_) return kNoRoomForThread;
   const auto next = ThreadId(static_cast<uint32_t>(threads_.size()));
-  const auto [entry, is_new] =
-      thread_index_.try_emplace(ThreadKey{process, tid, std::string(name)}, next);
-  if (is_new) threads_.push_back({process, pid, tid, std::string(name)});
-  return entry->second;
+  threads_.push_back({process, pid, tid, key.name});
+  thread_index_.emplace(std::move(key), next);
+  return next;
 }
 
 void Aggregator::Add(ThreadId thread, std::span<const profile::Frame> leaf_first,
                      abi_stop_reason stop_reason, uint64_t value) {
   ++book_.received;
+  if (thread == kNoRoomForThread) {
+    ++book_.dropped_memory;
+    return;
+  }
   const size_t others_bytes = memory_bytes() - stacks_.memory_bytes();
   const size_t room = memory_bytes_max_ > others_bytes ? memory_bytes_max_ - others_bytes : 0;
   const NodeId stack = stacks_.Intern(leaf_first, room);

@@ -17,6 +17,9 @@ namespace vesta::agent::aggregate {
 
 using ThreadId = base::StrongId<struct ThreadIdTag>;
 
+// Stands for a thread that there was no room for; its samples are dropped.
+constexpr ThreadId kNoRoomForThread{~uint32_t{0}};
+
 // A thread as samples name it. `process` is whatever number the owner of processes gave to this
 // incarnation; it tells two processes with the same pid apart.
 struct Thread {
@@ -49,6 +52,7 @@ class Aggregator {
  public:
   explicit Aggregator(size_t memory_bytes_max) : memory_bytes_max_(memory_bytes_max) {}
 
+  // Returns kNoRoomForThread for a new thread beyond memory_bytes_max.
   ThreadId InternThread(uint32_t process, uint32_t pid, uint32_t tid, std::string_view name);
   void Add(ThreadId thread, std::span<const profile::Frame> leaf_first, abi_stop_reason stop_reason,
            uint64_t value);

@@ -52,6 +52,22 @@ TEST(AggregatorTest, BookBalancesWhenMemoryIsShort) {
   EXPECT_EQ(aggregator.rows()[0].value, 2u);
 }
 
+TEST(AggregatorTest, ThreadChurnStaysUnderTheLimit) {
+  Aggregator aggregator(1u << 20);
+  for (uint32_t tid = 1; tid <= 50'000; ++tid) {
+    const ThreadId thread = aggregator.InternThread(0, 1, tid, "short");
+    aggregator.Add(thread, StackOf({1}), ABI_STOP_ROOT, 1);
+  }
+  // Vectors double, so the last one that fits may go over by its own size.
+  EXPECT_LE(aggregator.memory_bytes(), 3u << 19);
+  EXPECT_EQ(aggregator.InternThread(0, 1, 50'001, "short"), kNoRoomForThread);
+  EXPECT_EQ(aggregator.InternThread(0, 1, 1, "short"), ThreadId(0)) << "known ones go on";
+  const AggregatorBook& book = aggregator.book();
+  EXPECT_EQ(book.received, 50'000u);
+  EXPECT_GT(book.dropped_memory, 0u);
+  EXPECT_EQ(book.received, book.kept + book.dropped_memory);
+}
+
 TEST(AggregatorTest, ClearForgetsRowsAndKeepsTheBook) {
   Aggregator aggregator(kPlenty);
   aggregator.Add(aggregator.InternThread(0, 1, 1, "t"), StackOf({1}), ABI_STOP_ROOT, 1);
