@@ -17,11 +17,19 @@ volatile std::sig_atomic_t stop_signal_arrived = 0;
 
 void NoteStopSignal(int) { stop_signal_arrived = 1; }
 
+// Unlike "ignore", a handler is not handed down to a command that is started.
+void Continue(int) {}
+
 void SetHandler(int signal, void (*handler)(int), int flags) {
   struct sigaction action{};
   action.sa_handler = handler;
   action.sa_flags = flags;
   ::sigaction(signal, &action, nullptr);
+}
+
+bool IsIgnored(int signal) {
+  struct sigaction action{};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 uint64_t ClockNs(clockid_t clock) {
@@ -143,11 +151,15 @@ StopSignals::StopSignals() {
   stop_signal_arrived = 0;
   SetHandler(SIGINT, NoteStopSignal, 0);
   SetHandler(SIGTERM, NoteStopSignal, 0);
+  if (!IsIgnored(SIGHUP)) SetHandler(SIGHUP, NoteStopSignal, 0);  // ignored: nohup
+  if (!IsIgnored(SIGPIPE)) SetHandler(SIGPIPE, Continue, 0);
 }
 
 StopSignals::~StopSignals() {
   SetHandler(SIGINT, SIG_DFL, 0);
   SetHandler(SIGTERM, SIG_DFL, 0);
+  if (!IsIgnored(SIGHUP)) SetHandler(SIGHUP, SIG_DFL, 0);
+  if (!IsIgnored(SIGPIPE)) SetHandler(SIGPIPE, SIG_DFL, 0);
 }
 
 bool StopSignals::arrived() const { return stop_signal_arrived != 0; }

@@ -22,7 +22,8 @@ int64_t PeriodNs(const Settings& settings);
 base::Result<void> CheckPids(const std::vector<uint32_t>& pids);
 bool ProcessExists(uint32_t pid);
 
-// Catches SIGINT and SIGTERM while it lives.
+// While it lives, SIGINT, SIGTERM and the end of the terminal (SIGHUP) are asked for by arrived(),
+// and a reader that leaves (SIGPIPE) is an error of the write and does not end the program.
 class StopSignals {
  public:
   StopSignals();

@@ -117,6 +117,9 @@ class Collector {
 
  private:
   void ReadFile(const std::string& path, std::string_view text) {
+    if (text.find('\0') != std::string_view::npos) {
+      return Problem("the config file cannot be used: " + path + " is no text");
+    }
     size_t line_number = 0;
     while (!text.empty()) {
       const size_t end = text.find('\n');
@@ -297,9 +300,10 @@ void CheckSettings(const CommandSpec& command, const Inputs& inputs, Collector& 
   if ((settings.ring_bytes & (settings.ring_bytes - 1)) != 0) {
     collector.Problem("ring-size must be a power of two, such as 64k, 1M or 8M");
   }
-  if (settings.ring_bytes > settings.memory_limit_bytes / 2) {
+  if (settings.ring_bytes > settings.memory_limit_bytes / 4) {
     collector.Problem(
-        "ring-size is more than half of memory-limit: lower the one or raise the other");
+        "ring-size is more than a quarter of memory-limit (a ring is mapped twice): lower the one "
+        "or raise the other");
   }
   if (settings.table_budget_bytes > settings.memory_limit_bytes) {
     collector.Problem("table-budget is larger than memory-limit: lower the one or raise the other");

@@ -145,6 +145,7 @@ TEST(InvocationTest, RefusalsSayTheRemedy) {
       {"record -o folded", "does not tell the format"},
       {"record -z", "-z is not an option of `vesta record`"},
       {"record --json", "--json is an option of `vesta top` and `vesta doctor`"},
+      {"record --ring-size 32M", "ring-size is more than a quarter of memory-limit"},
       {"record --table-budget 200M", "table-budget is larger than memory-limit"},
       {"top -o a.folded", "-o is an option of `vesta record`, not of `vesta top`"},
       {"top a b", "'b' is one too many"},
@@ -158,6 +159,12 @@ TEST(InvocationTest, RefusalsSayTheRemedy) {
     const std::string all = Shell().Refuse(c.line);
     EXPECT_NE(all.find(c.says), std::string::npos) << c.line << ": " << all;
   }
+}
+
+TEST(InvocationTest, ConfigFileThatIsNoTextIsOneProblem) {
+  Shell shell;
+  shell.files["/etc/vesta.conf"] = std::string("\x7f\x45LF\0\n=\n=\n", 10);
+  EXPECT_EQ(shell.Refuse("record"), "the config file cannot be used: /etc/vesta.conf is no text\n");
 }
 
 TEST(InvocationTest, TopReadsAFileOrIsLive) {

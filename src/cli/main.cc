@@ -1,11 +1,14 @@
 // vesta: reads what the outside says, once, and runs the command that was asked for.
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 
 #include "src/base/byte_source.h"
+#include "src/base/printable.h"
 #include "src/cli/commands.h"
 #include "src/cli/invocation.h"
 #include "src/cli/options.h"
@@ -17,6 +20,17 @@ namespace vesta::cli {
 namespace {
 
 constexpr size_t kConfigBytesMax = 1u << 20;
+constexpr size_t kProblemsShown = 20;
+
+// Takes the places of standard streams that came closed, so that what is opened later does not get
+// their numbers and our messages with them. Reading finds the end, writing fails; a command that is
+// started has them closed, as we had.
+void OccupyStandardStreams() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    if (::open("/dev/null", O_RDONLY | O_CLOEXEC) < 0) return;
+  }
+}
 
 Inputs ReadInputs(int argc, char** argv) {
   Inputs inputs;
@@ -38,10 +52,16 @@ Inputs ReadInputs(int argc, char** argv) {
 int ReportProblems(const Problems& problems) {
   const std::string name = problems.command.empty() ? "vesta" : "vesta " + problems.command;
   if (problems.texts.size() == 1) {
-    std::fprintf(stderr, "%s: %s\n", name.c_str(), problems.texts[0].c_str());
+    std::fprintf(stderr, "%s: %s\n", name.c_str(), base::Printable(problems.texts[0]).c_str());
   } else {
     std::fprintf(stderr, "%s: %zu problems\n", name.c_str(), problems.texts.size());
-    for (const std::string& text : problems.texts) std::fprintf(stderr, "  %s\n", text.c_str());
+    const size_t shown = std::min(problems.texts.size(), kProblemsShown);
+    for (size_t i = 0; i < shown; ++i) {
+      std::fprintf(stderr, "  %s\n", base::Printable(problems.texts[i]).c_str());
+    }
+    if (shown < problems.texts.size()) {
+      std::fprintf(stderr, "  ... and %zu more\n", problems.texts.size() - shown);
+    }
   }
   std::fprintf(stderr, "`vesta help%s%s` explains.\n", problems.command.empty() ? "" : " ",
                problems.command.c_str());
@@ -65,6 +85,7 @@ struct Runner {
 };
 
 int Main(int argc, char** argv) {
+  OccupyStandardStreams();
   const auto outcome = ParseInvocation(ReadInputs(argc, argv));
   if (const auto* problems = std::get_if<Problems>(&outcome)) return ReportProblems(*problems);
   return std::visit(Runner{}, std::get<Request>(outcome));

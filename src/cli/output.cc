@@ -2,13 +2,17 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+
+#include "src/base/printable.h"
 
 namespace vesta::cli {
 
 int PrintOut(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    if (errno == EPIPE) return kReaderLeft;  // `| head` has seen enough
     std::perror("vesta: writing to standard output");
     return kOwnFailure;
   }
@@ -16,7 +20,8 @@ int PrintOut(std::string_view text) {
 }
 
 int ReportFailure(const std::string& command, const base::Error& error) {
-  std::fprintf(stderr, "vesta %s: %s\n", command.c_str(), error.message().c_str());
+  std::fprintf(stderr, "vesta %s: %s\n", command.c_str(),
+               base::PrintableLines(error.message()).c_str());
   return kOwnFailure;
 }
 

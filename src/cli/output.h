@@ -12,8 +12,10 @@ namespace vesta::cli {
 // Exit status of a failure of our own, so that it differs from a recorded command's.
 constexpr int kOwnFailure = 125;
 
-// Writes all of it to standard output. Returns 0, or kOwnFailure after saying why (a full disk, a
-// reader that went away).
+// What a shell shows of a program whose reader left, 128 + SIGPIPE.
+constexpr int kReaderLeft = 141;
+
+// Writes all of it to standard output. Returns 0, kReaderLeft, or kOwnFailure after saying why.
 int PrintOut(std::string_view text);
 
 // Says what went wrong on standard error and returns kOwnFailure.

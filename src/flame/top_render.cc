@@ -7,10 +7,13 @@
 #include <span>
 
 #include "src/base/json.h"
+#include "src/base/printable.h"
 #include "src/flame/units.h"
 
 namespace vesta::flame {
 namespace {
+
+using base::Printable;
 
 constexpr size_t kValueColumns = 10;
 constexpr size_t kPercentColumns = 7;
@@ -20,19 +23,6 @@ bool StartsCharacter(char c) { return (static_cast<unsigned char>(c) & 0xc0u) !=
 
 size_t CountCharacters(std::string_view text) {
   return static_cast<size_t>(std::ranges::count_if(text, StartsCharacter));
-}
-
-// Names come from foreign files: what a terminal would obey must not reach it.
-std::string Printable(std::string_view text) {
-  std::string out(text);
-  for (size_t i = 0; i < out.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(out[i]);
-    const bool is_c1 = byte == 0xc2 && i + 1 < out.size() &&
-                       (static_cast<unsigned char>(out[i + 1]) & 0xe0u) == 0x80;
-    if (byte < 0x20 || byte == 0x7f) out[i] = '?';
-    if (is_c1) out.replace(i, 2, "?");
-  }
-  return out;
 }
 
 std::string Column(const std::string& text, size_t columns) {

@@ -243,7 +243,7 @@ def test_killed_agent_leaves_the_program_alone(how, record, folder):
     again.assert_functions(again.of("spinner"), "^spin_leaf_plain$")
 
 
-@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interruption_keeps_what_was_collected(signal_number, record):
     with workloads.running(f"{PROGRAMS}/spin_06"):
         start = time.monotonic()
@@ -254,6 +254,32 @@ def test_interruption_keeps_what_was_collected(signal_number, record):
     assert recording.code == 130, recording.stderr
     recording.assert_functions(recording.of("spin_06"), "^spin_leaf_06$")
     assert "spin_leaf_06" in recording.stdout
+
+
+def test_reader_of_the_table_that_leaves_does_not_cost_the_files(folder):
+    """As in `vesta record ... | head -1`."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run([VESTA, "record", "--duration", "500ms", "--state-dir", f"{folder}/s",
+                           "-o", f"{folder}/a.pb.gz"], stdout=write_end, stderr=subprocess.PIPE,
+                          text=True, timeout=60, check=False)
+    os.close(write_end)
+    assert done.returncode == 128 + signal.SIGPIPE, done
+    assert os.path.getsize(f"{folder}/a.pb.gz") > 0
+
+
+@pytest.mark.parametrize("closed, code", [("<&-", 0), ("2>&-", 0), (">&-", 125),
+                                          ("<&- >&- 2>&-", 125)])
+def test_closed_standard_streams_go_nowhere_else(closed, code, folder):
+    """A descriptor that is opened later must not get their numbers, and our messages."""
+    done = subprocess.run(["sh", "-c", f"exec {VESTA} record --duration 500ms --state-dir {folder}"
+                           f" -o {folder}/a.folded {closed}"], capture_output=True, text=True,
+                          timeout=60, check=False)
+    assert done.returncode == code, done
+    if closed == ">&-":
+        assert "standard output: Bad file descriptor" in done.stderr
+    with open(f"{folder}/a.folded", encoding="utf-8") as lines:
+        assert all(line.rstrip("\n").rsplit(" ", 1)[1].isdigit() for line in lines)
 
 
 def test_interruption_with_a_command_ends_both(record, folder):

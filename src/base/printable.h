@@ -1,0 +1,15 @@
+// Names and messages that hold foreign text, made safe for a terminal.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace vesta::base {
+
+// The text with '?' for each character that a terminal would obey: C0, DEL, and C1 as UTF-8.
+std::string Printable(std::string_view text);
+
+// The same, but lines stay lines.
+std::string PrintableLines(std::string_view text);
+
+}  // namespace vesta::base

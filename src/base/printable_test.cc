@@ -1,0 +1,32 @@
+#include "src/base/printable.h"
+
+#include <gtest/gtest.h>
+
+namespace vesta::base {
+namespace {
+
+TEST(PrintableTest, WhatATerminalObeysIsReplaced) {
+  const struct {
+    std::string_view text;
+    const char* printable;
+    const char* lines;
+  } cases[] = {
+      {"", "", ""},
+      {"plain", "plain", "plain"},
+      {"\x1b[2Jx\x1b]0;title\x07", "?[2Jx?]0;title?", "?[2Jx?]0;title?"},
+      {"a\nb\r\tc\x7f", "a?b??c?", "a\nb??c?"},
+      {{"a\0b", 3}, "a?b", "a?b"},
+      {"\xc2\x9b"
+       "31m",
+       "?31m", "?31m"},  // C1 as UTF-8
+      {"caf\xc3\xa9 \xc2\xa0", "caf\xc3\xa9 \xc2\xa0", "caf\xc3\xa9 \xc2\xa0"},
+      {"cut \xc2", "cut \xc2", "cut \xc2"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(Printable(c.text), c.printable);
+    EXPECT_EQ(PrintableLines(c.text), c.lines);
+  }
+}
+
+}  // namespace
+}  // namespace vesta::base
