@@ -30,8 +30,8 @@ base::Result<profile::Profile> ReadProfileFile(const std::string& path,
 base::Result<profile::Profile> DecodeProfile(std::string_view bytes, const std::string& name,
                                              uint64_t size_bytes_max = uint64_t{4} << 30);
 
-// Whether WriteProfileFile could write there as far as can be told now: before a long recording, not
-// after it. Errors: InvalidInput for an unknown ending; NotFound, Permission for the folder.
+// Whether WriteProfileFile could write there as far as can be told now: before a long recording,
+// not after it. Errors: InvalidInput for an unknown ending; NotFound, Permission for the folder.
 base::Result<void> CheckProfilePath(const std::string& path);
 
 // Writes a profile in the format of the file's name. A regular file is written beside its target
