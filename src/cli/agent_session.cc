@@ -211,6 +211,7 @@ RecordingBook MakeBook(agent::Agent& agent, const agent::NamingBook& naming, uin
   detail("labels_unknown", processes.labels_unknown);
   detail("mappings_beyond_limit", processes.mappings_beyond_limit);
   detail("processes_beyond_limit", processes.processes_beyond_limit);
+  detail("images_beyond_limit", agent.images().counters().images_beyond_limit);
   detail("addresses", naming.addresses);
   detail("addresses_unnamed", naming.unnamed);
   return book;

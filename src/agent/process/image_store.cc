@@ -15,6 +15,8 @@ using object::LoadSegment;
 using profile::ImageId;
 
 constexpr uint64_t kPageMask = 4095;
+// A record, and its entry in the map that finds it, without their texts.
+constexpr size_t kImageBytes = 512;
 // 64-bit programs get their vDSO near the stack; below lie those of 32-bit programs.
 constexpr uint64_t kFirst64BitAddress = uint64_t{1} << 32;
 
@@ -116,15 +118,28 @@ ImageStore::Record& ImageStore::RecordOf(ImageId id) {
   return const_cast<Record&>(std::as_const(*this).RecordOf(id));
 }
 
-ImageId ImageStore::AddImage(Image image, std::vector<LoadSegment> segments) {
+bool ImageStore::TakeRoom(const Image& image, const std::vector<LoadSegment>& segments) {
   // One place stays free for the stand-in.
-  if (records_.size() + 1 >= options_.images_max) {
+  if (records_.size() + 1 >= options_.images_max) return false;
+  const bool is_unreadable = image.kind == ImageKind::kUnreadable;
+  const size_t bytes = kImageBytes + 2 * (image.path.size() + image.identity.size()) +
+                       image.gnu_build_id.size() + image.unreadable_why.size() +
+                       segments.size() * sizeof(LoadSegment);
+  const size_t quarter = options_.images_bytes_max / 4;
+  size_t& used = is_unreadable ? unreadable_bytes_ : readable_bytes_;
+  if (used + bytes > (is_unreadable ? quarter : options_.images_bytes_max - quarter)) return false;
+  used += bytes;
+  return true;
+}
+
+ImageId ImageStore::AddImage(Image image, std::vector<LoadSegment> segments) {
+  if (!TakeRoom(image, segments)) {
     ++counters_.images_beyond_limit;
     if (beyond_limit_ != ImageId()) return beyond_limit_;
     image = Image{};
     image.kind = ImageKind::kUnreadable;
     image.path = "[other images]";
-    image.unreadable_why = "more than " + std::to_string(options_.images_max) + " images";
+    image.unreadable_why = "too many images";
     segments.clear();
   }
   const ImageId id(static_cast<uint32_t>(records_.size() + 1));

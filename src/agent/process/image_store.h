@@ -87,8 +87,11 @@ class ImageStore {
  public:
   struct Options {
     size_t open_files_max = 256;
-    size_t images_max = 65'536;
+    size_t images_max = 16'384;
     size_t known_files_max = 8192;
+    // Of all images; those that cannot be read get a quarter of it, so that a program that maps
+    // one odd file after the other does not take the place of libraries.
+    size_t images_bytes_max = 12u << 20;
   };
 
   ImageStore(const ProcView& proc, Options options);
@@ -139,6 +142,8 @@ class ImageStore {
 
   const Record& RecordOf(profile::ImageId id) const;
   Record& RecordOf(profile::ImageId id);
+  // Counts the bytes of a new image; false when there is no room for it.
+  bool TakeRoom(const Image& image, const std::vector<object::LoadSegment>& segments);
   // An id for a new image, or that of the stand-in when there are too many.
   profile::ImageId AddImage(Image image, std::vector<object::LoadSegment> segments);
 
@@ -159,7 +164,9 @@ class ImageStore {
   MappingFinder find_mapping_;
   ImageCounters counters_;
 
-  std::deque<Record> records_;  // by id - 1; a deque keeps references valid
+  size_t readable_bytes_ = 0;    // of the records and what finds them
+  size_t unreadable_bytes_ = 0;  // the same, of images that cannot be read
+  std::deque<Record> records_;   // by id - 1; a deque keeps references valid
   std::unordered_map<std::string, profile::ImageId> by_content_;  // identity and segments
   std::unordered_map<std::string, profile::ImageId> unreadable_;  // path and error code
   std::list<KnownFile> known_files_;                              // most recently met first

@@ -378,6 +378,28 @@ TEST_F(ImageStoreTest, OfManyFilesThoseMetLastAreRemembered) {
   EXPECT_EQ(image, profile::ImageId(1)) << "and is the same image by its content";
 }
 
+TEST_F(ImageStoreTest, OddFilesDoNotTakeThePlaceOfLibraries) {
+  ImageStore::Options options;
+  options.images_bytes_max = 64u << 10;
+  store_ = std::make_unique<ImageStore>(proc_, options);
+  const std::string folder(4000, 'x');
+  for (uint32_t i = 1; i <= 100; ++i) {
+    const std::string name = "/" + folder + std::to_string(i);
+    Resolve(1, MapFile(1, name, proc_.NewFile("no ELF " + name)));
+    proc_.processes[1].mappings.clear();
+  }
+  EXPECT_LT(store_->image_count(), 10u);
+  EXPECT_GT(store_->counters().images_beyond_limit, 90u);
+  EXPECT_EQ(ImageOf(Resolve(2, MapFile(2, "/lib/a", proc_.NewFile(Library("a"))))).kind,
+            ImageKind::kElf);
+  for (uint32_t i = 1; i <= 100; ++i) {
+    const std::string name = "/" + folder + std::to_string(i);
+    Resolve(3, MapFile(3, name, proc_.NewFile(Library(name))));
+    proc_.processes[3].mappings.clear();
+  }
+  EXPECT_LT(store_->image_count(), 20u) << "libraries have their limit too";
+}
+
 TEST_F(ImageStoreTest, BeyondTheLimitAllFurtherImagesAreOne) {
   store_ = std::make_unique<ImageStore>(proc_, ImageStore::Options{256, 10});
   for (uint32_t pid = 1; pid <= 30; ++pid) {
