@@ -1,8 +1,5 @@
 // `vesta record`: samples for a while, then prints the table and writes the files.
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <optional>
@@ -13,8 +10,7 @@
 #include "src/cli/output.h"
 #include "src/cli/progress.h"
 #include "src/cli/recorded_command.h"
-#include "src/flame/top_render.h"
-#include "src/flame/top_table.h"
+#include "src/cli/top_view.h"
 #include "src/wire/profile_file.h"
 
 namespace vesta::cli {
@@ -124,12 +120,7 @@ class Recording {
   int PrintTable(const profile::Profile& profile, const RecordingBook& book,
                  const std::string& kernel_names_problem) {
     const size_t cpu = profile.DefaultSampleTypeIndex();
-    const auto order =
-        options_.sort == SortBy::kTotal ? flame::TopOrder::kTotal : flame::TopOrder::kSelf;
-    flame::TopRenderOptions render;
-    render.rows_max = options_.rows;
-    winsize size{};
-    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) render.width_columns = size.ws_col;
+    flame::TopRenderOptions render = RenderOptionsOf(options_);
     render.notes = QualityNotes(book);
     if (profile.sample_count() == 0) {
       render.notes.push_back("nothing that was to be recorded used a CPU");
@@ -137,7 +128,8 @@ class Recording {
     if (!kernel_names_problem.empty()) {
       render.notes.push_back("kernel functions have no names: " + kernel_names_problem);
     }
-    const std::string text = flame::RenderTopText(flame::MakeTopTable(profile, cpu, order), render);
+    const std::string text =
+        flame::RenderTopText(flame::MakeTopTable(profile, cpu, OrderOf(options_)), render);
     // A profile on standard output must stay readable for the next program.
     const bool output_is_taken =
         std::any_of(options_.outputs.begin(), options_.outputs.end(),
