@@ -10,6 +10,7 @@
 
 #include "src/agent/generated_code.h"
 #include "src/base/byte_source.h"
+#include "src/base/utf8.h"
 #include "src/object/elf_file.h"
 #include "src/symbolize/elf_symbolizer.h"
 #include "src/symbolize/kernel_symbolizer.h"
@@ -59,6 +60,12 @@ class ProfileBuilder::Work {
 
  private:
   using Nodes = std::vector<uint32_t>;
+
+  // Foreign text: readers of pprof may refuse a whole file for one name that is no UTF-8.
+  profile::StringId Text(std::string_view text) {
+    if (base::IsUtf8(text)) return profile_.InternString(text);
+    return profile_.InternString(base::ToUtf8(text));
+  }
 
   void FillHeader(const RecordingFacts& facts) {
     profile_.SetSampleTypes({profile_.InternValueType("samples", "count"),
@@ -125,9 +132,9 @@ class ProfileBuilder::Work {
     if (symbol != nullptr) {
       for (const symbolize::FunctionLine& line : symbol->lines) {
         profile::Function function;
-        function.name = profile_.InternString(line.name);
-        function.system_name = profile_.InternString(line.system_name);
-        function.file = profile_.InternString(line.file);
+        function.name = Text(line.name);
+        function.system_name = Text(line.system_name);
+        function.file = Text(line.file);
         function.start_line = line.start_line;
         lines_.push_back({profile_.InternFunction(function), line.line, 0});
       }
@@ -152,7 +159,7 @@ class ProfileBuilder::Work {
       symbols = NameGeneratedCode(image, addresses);
     }
     profile::Mapping mapping;
-    mapping.path = profile_.InternString(
+    mapping.path = Text(
         image.kind == process::ImageKind::kAnonymous ? "[anon]" : std::string_view(image.path));
     mapping.build_id = profile_.InternString(image.gnu_build_id);
     mapping.memory_start = image.text_vaddr;
@@ -227,7 +234,9 @@ class ProfileBuilder::Work {
   }
 
   void AddTextLabel(std::string_view key, std::string_view text) {
-    if (!text.empty()) labels_.push_back(profile_.TextLabel(key, text));
+    if (text.empty()) return;
+    labels_.push_back(base::IsUtf8(text) ? profile_.TextLabel(key, text)
+                                         : profile_.TextLabel(key, base::ToUtf8(text)));
   }
 
   profile::LabelSetId LabelsOf(const aggregate::Thread& thread, abi_stop_reason reason) {

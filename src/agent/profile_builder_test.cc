@@ -129,6 +129,14 @@ TEST_F(ProfileBuilderTest, LabelsNameProcessThreadAndService) {
   EXPECT_EQ(labels.count("incomplete"), 0u);
 }
 
+TEST_F(ProfileBuilderTest, NamesThatAreNoUtf8AreMadeSo) {
+  const auto thread =
+      aggregator_.InternThread(task_.value(), 10, 12, "caf\xc3");  // cut by the kernel
+  aggregator_.Add(thread, std::vector{Native(server_, 0x1100)}, ABI_STOP_ROOT, 1);
+  const profile::Profile profile = Build();
+  EXPECT_EQ(LabelsOf(profile, 0).at("thread"), "caf\xef\xbf\xbd");
+}
+
 TEST_F(ProfileBuilderTest, IncompleteStacksAreKeptAndMarked) {
   Add({Native(server_, 0x1100)}, ABI_STOP_READ_FAULT, 1);
   const profile::Profile profile = Build();

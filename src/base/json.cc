@@ -6,32 +6,10 @@
 #include <cstdio>
 
 #include "src/base/check.h"
+#include "src/base/utf8.h"
 
 namespace vesta::base {
 namespace {
-
-// Length of the valid UTF-8 sequence at the start of text, 0 when there is none.
-// Source: Unicode 15, table 3-7 (well-formed byte sequences).
-size_t Utf8Length(std::string_view text) {
-  const auto byte = [&](size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
-  };
-  const auto is_tail = [&](size_t i) { return (byte(i) & 0xc0u) == 0x80; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xc2 && first <= 0xdf) return is_tail(1) ? 2 : 0;
-  if (first >= 0xe0 && first <= 0xef) {
-    if (first == 0xe0 && byte(1) < 0xa0) return 0;
-    if (first == 0xed && byte(1) > 0x9f) return 0;  // surrogates
-    return is_tail(1) && is_tail(2) ? 3 : 0;
-  }
-  if (first >= 0xf0 && first <= 0xf4) {
-    if (first == 0xf0 && byte(1) < 0x90) return 0;
-    if (first == 0xf4 && byte(1) > 0x8f) return 0;
-    return is_tail(1) && is_tail(2) && is_tail(3) ? 4 : 0;
-  }
-  return 0;
-}
 
 void AppendControl(unsigned char c, std::string& out) {
   switch (c) {
@@ -66,7 +44,7 @@ void AppendJsonString(std::string_view text, std::string& out) {
     const size_t length = Utf8Length(text);
     const auto first = static_cast<unsigned char>(text[0]);
     if (length == 0) {
-      out += "\xef\xbf\xbd";
+      out += kReplacementCharacter;
       text.remove_prefix(1);
       continue;
     }

@@ -5,6 +5,7 @@
 
 #include "src/agent/process/cgroup_parser.h"
 #include "src/agent/process/maps_parser.h"
+#include "src/base/utf8.h"
 
 namespace vesta::agent::process {
 namespace {
@@ -85,28 +86,6 @@ std::string_view ProgramOf(std::string_view executable) {
   return slash == std::string_view::npos ? executable : executable.substr(slash + 1);
 }
 
-// Length of the UTF-8 character at the start of the text; 0 when there is none.
-size_t CharacterBytes(std::string_view text) {
-  const auto at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = at(0);
-  const size_t length = first < 0x80   ? 1
-                        : first < 0xc2 ? 0
-                        : first < 0xe0 ? 2
-                        : first < 0xf0 ? 3
-                        : first < 0xf5 ? 4
-                                       : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((at(i) & 0xc0) != 0x80) return 0;
-  }
-  // Overlong forms, surrogates, and what lies above U+10FFFF.
-  if ((first == 0xe0 && at(1) < 0xa0) || (first == 0xed && at(1) > 0x9f) ||
-      (first == 0xf0 && at(1) < 0x90) || (first == 0xf4 && at(1) > 0x8f)) {
-    return 0;
-  }
-  return length;
-}
-
 }  // namespace
 
 const char* ServiceRuleName(ServiceRule rule) {
@@ -130,7 +109,7 @@ const char* ServiceRuleName(ServiceRule rule) {
 std::string CleanLabel(std::string_view text) {
   std::string clean;
   while (!text.empty() && clean.size() < kLabelBytesMax) {
-    const size_t length = CharacterBytes(text);
+    const size_t length = base::Utf8Length(text);
     const auto first = static_cast<unsigned char>(text.front());
     if (length == 0 || first < 0x20 || first == 0x7f) {
       clean += '?';
