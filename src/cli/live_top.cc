@@ -53,18 +53,19 @@ class LiveTop {
     builder_ = std::make_unique<agent::ProfileBuilder>(agent_->processes(), agent_->images(),
                                                        agent_->generated_code_runtime());
     RETURN_IF_ERROR(agent_->Start());
-    const uint64_t started_mono_ns = NowMonoNs();
+    started_mono_ns_ = NowMonoNs();
+    interval_started_mono_ns_ = started_mono_ns_;
     const Screen screen(on_terminal_);
     int status = 0;
-    while (status == 0 && !IsOver(started_mono_ns)) status = ShowInterval();
+    while (status == 0 && !IsOver()) status = ShowInterval();
     agent_->Stop();
     return status;
   }
 
  private:
-  bool IsOver(uint64_t started_mono_ns) const {
+  bool IsOver() const {
     if (signals_.arrived()) return true;
-    if (options_.duration_ns != 0 && NowMonoNs() - started_mono_ns >= options_.duration_ns) {
+    if (options_.duration_ns != 0 && NowMonoNs() - started_mono_ns_ >= options_.duration_ns) {
       return true;
     }
     return !options_.pids.empty() &&
@@ -72,18 +73,22 @@ class LiveTop {
   }
 
   int ShowInterval() {
-    const uint64_t started_mono_ns = NowMonoNs();
-    agent::RecordingFacts facts;
-    facts.time_unix_ns = static_cast<int64_t>(NowUnixNs());
     for (;;) {
-      const uint64_t elapsed_ns = NowMonoNs() - started_mono_ns;
+      const uint64_t elapsed_ns = NowMonoNs() - interval_started_mono_ns_;
       if (elapsed_ns >= options_.interval_ns || signals_.arrived()) break;
       agent_->Poll(std::min(kPollNs, options_.interval_ns - elapsed_ns));
     }
-    facts.duration_ns = static_cast<int64_t>(NowMonoNs() - started_mono_ns);
+    // Samples that come while names are looked up belong to the next interval, and so does that
+    // time.
+    const uint64_t now_mono_ns = NowMonoNs();
+    agent::RecordingFacts facts;
+    facts.time_unix_ns = static_cast<int64_t>(NowUnixNs());
+    facts.duration_ns = static_cast<int64_t>(now_mono_ns - interval_started_mono_ns_);
     facts.period_ns = PeriodNs(options_);
+    interval_started_mono_ns_ = now_mono_ns;
     const profile::Profile profile = builder_->Build(agent_->aggregator(), facts);
     agent_->aggregator().Clear();
+    agent_->processes().ResetTasks();
     return Show(profile, facts);
   }
 
@@ -110,6 +115,8 @@ class LiveTop {
   StopSignals signals_;
   std::unique_ptr<agent::Agent> agent_;
   std::unique_ptr<agent::ProfileBuilder> builder_;
+  uint64_t started_mono_ns_ = 0;
+  uint64_t interval_started_mono_ns_ = 0;
 };
 
 }  // namespace
