@@ -17,6 +17,9 @@ volatile std::sig_atomic_t stop_signal_arrived = 0;
 
 void NoteStopSignal(int) { stop_signal_arrived = 1; }
 
+// Sent for a write that also fails: nobody reads the pipe, the file may not grow (ulimit -f).
+constexpr int kWriteSignals[] = {SIGPIPE, SIGXFSZ};
+
 // Unlike "ignore", a handler is not handed down to a command that is started.
 void Continue(int) {}
 
@@ -152,14 +155,18 @@ StopSignals::StopSignals() {
   SetHandler(SIGINT, NoteStopSignal, 0);
   SetHandler(SIGTERM, NoteStopSignal, 0);
   if (!IsIgnored(SIGHUP)) SetHandler(SIGHUP, NoteStopSignal, 0);  // ignored: nohup
-  if (!IsIgnored(SIGPIPE)) SetHandler(SIGPIPE, Continue, 0);
+  for (const int signal : kWriteSignals) {
+    if (!IsIgnored(signal)) SetHandler(signal, Continue, 0);
+  }
 }
 
 StopSignals::~StopSignals() {
   SetHandler(SIGINT, SIG_DFL, 0);
   SetHandler(SIGTERM, SIG_DFL, 0);
   if (!IsIgnored(SIGHUP)) SetHandler(SIGHUP, SIG_DFL, 0);
-  if (!IsIgnored(SIGPIPE)) SetHandler(SIGPIPE, SIG_DFL, 0);
+  for (const int signal : kWriteSignals) {
+    if (!IsIgnored(signal)) SetHandler(signal, SIG_DFL, 0);
+  }
 }
 
 bool StopSignals::arrived() const { return stop_signal_arrived != 0; }

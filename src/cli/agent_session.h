@@ -23,7 +23,8 @@ base::Result<void> CheckPids(const std::vector<uint32_t>& pids);
 bool ProcessExists(uint32_t pid);
 
 // While it lives, SIGINT, SIGTERM and the end of the terminal (SIGHUP) are asked for by arrived(),
-// and a reader that leaves (SIGPIPE) is an error of the write and does not end the program.
+// and a reader that leaves (SIGPIPE) or a file that may not grow (SIGXFSZ) is an error of the write
+// and does not end the program.
 class StopSignals {
  public:
   StopSignals();

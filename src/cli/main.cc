@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <new>
 #include <string>
+#include <string_view>
 
 #include "src/base/byte_source.h"
 #include "src/base/printable.h"
@@ -30,6 +32,14 @@ void OccupyStandardStreams() {
     if (::fcntl(fd, F_GETFD) >= 0) continue;
     if (::open("/dev/null", O_RDONLY | O_CLOEXEC) < 0) return;
   }
+}
+
+// Nothing is allocated here.
+[[noreturn]] void EndWithoutMemory() {
+  constexpr std::string_view kText =
+      "vesta: the system gives no more memory (ulimit -v, ulimit -d, or the machine is full)\n";
+  static_cast<void>(::write(STDERR_FILENO, kText.data(), kText.size()) > 0);
+  ::_exit(kOwnFailure);
 }
 
 Inputs ReadInputs(int argc, char** argv) {
@@ -86,6 +96,7 @@ struct Runner {
 
 int Main(int argc, char** argv) {
   OccupyStandardStreams();
+  std::set_new_handler(EndWithoutMemory);
   const auto outcome = ParseInvocation(ReadInputs(argc, argv));
   if (const auto* problems = std::get_if<Problems>(&outcome)) return ReportProblems(*problems);
   return std::visit(Runner{}, std::get<Request>(outcome));

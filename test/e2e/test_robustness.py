@@ -203,6 +203,24 @@ def test_full_disk_is_said_and_leaves_no_broken_file(tiny_disk, folder):
     assert "hot_leaf" in done.stdout, "the table was still printed"
 
 
+def test_file_that_may_not_grow_is_said_and_leaves_nothing(folder):
+    os.mkdir(f"{folder}/out")
+    with workloads.running(f"{PROGRAMS}/spin_06"):
+        done = subprocess.run(["prlimit", "--fsize=100", VESTA, "record", "--duration", "1s",
+                               "--state-dir", f"{folder}/s", "-o", f"{folder}/out/a.pb.gz"],
+                              capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 125 and "File too large; nothing was saved" in done.stderr, done
+    assert os.listdir(f"{folder}/out") == []
+    assert "spin_leaf_06" in done.stdout
+
+
+def test_no_memory_is_said(folder):
+    done = subprocess.run(["prlimit", "--data=16000000", VESTA, "record", "--duration", "1s",
+                           "--state-dir", folder], capture_output=True, text=True, timeout=60,
+                          check=False)
+    assert done.returncode == 125 and "no more memory" in done.stderr, done
+
+
 def test_folder_that_is_not_there_is_said_at_once(folder):
     start = time.monotonic()
     done = subprocess.run([VESTA, "record", "--duration", "20s", "--state-dir", f"{folder}/s", "-o",
