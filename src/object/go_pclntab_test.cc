@@ -401,6 +401,18 @@ std::map<std::string, NamedRange> NmFunctions(const std::string& go, const std::
   return functions;
 }
 
+// Answers of addr2line, two lines for each address of the file: the function, and FILE:LINE.
+// Source: go's own tool, from the table. That of Go before 1.20 does not find the table of a
+//         position independent program and knows no address; then binutils', from DWARF.
+std::string Addr2lineAnswers(const std::string& go, const std::string& path,
+                             const std::string& question_file) {
+  std::string answers = test::CommandOutput(go + " tool addr2line " + path + " < " + question_file);
+  if (answers.find(".go:") != std::string::npos) return answers;
+  return test::CommandOutput("addr2line -f -e " + path + " < " + question_file +
+                             " | sed -e 's/ (discriminator .*//' -e 's/^.*:[?]$/?:0/'" +
+                             " -e 's/^[?]*:0$/?:0/' -e 's/^[.]\\/<auto/<auto/'");
+}
+
 TEST_P(GoPclntabProgramTest, EqualsWhatGoToolsSay) {
   const auto toolchains = test::GoToolchains();
   if (toolchains.empty()) GTEST_SKIP() << "no Go toolchain on this machine";
@@ -447,8 +459,8 @@ TEST_P(GoPclntabProgramTest, EqualsWhatGoToolsSay) {
     EXPECT_GT(equal_count, table->function_count() * 9 / 10);
 
     std::ofstream(folder.path() + "/questions") << questions;
-    std::istringstream answers(test::CommandOutput(toolchains[0] + " tool addr2line " + plain +
-                                                   " < " + folder.path() + "/questions"));
+    std::istringstream answers(
+        Addr2lineAnswers(toolchains[0], plain, folder.path() + "/questions"));
     size_t line_count = 0;
     for (const uint64_t vaddr : asked) {
       std::string name, place;
