@@ -217,9 +217,8 @@ class ProfileBuilder::Work {
     const auto [mapping, is_new] = mappings.try_emplace(location.module);
     if (is_new) {
       profile::Mapping added;
-      added.path =
-          profile_.InternString(location.module.empty() ? std::string(profile::kKernelPath)
-                                                        : "[kernel:" + location.module + "]");
+      added.path = Text(location.module.empty() ? std::string(profile::kKernelPath)
+                                                : "[kernel:" + location.module + "]");
       if (location.module.empty()) added.build_id = profile_.InternString(kernel.build_id);
       added.has_functions = kernel.names != nullptr;
       mapping->second = profile_.AddMapping(added);

@@ -30,7 +30,7 @@ class EchoRuntime final : public runtime::Runtime {
     const auto known = known_addresses.find(process.pid);
     for (size_t i = 0; i < frames.size(); ++i) {
       if (known != known_addresses.end() && known->second.count(frames[i]) == 0) continue;
-      symbols[i] = {{{"jit_" + std::to_string(frames[i]), "", "", 0, 0}}};
+      symbols[i] = {{{"jit_" + std::to_string(frames[i]) + name_end, "", "", 0, 0}}};
       if (known != known_addresses.end()) {
         symbols[i].lines[0].name += " of " + std::to_string(process.pid);
       }
@@ -39,6 +39,7 @@ class EchoRuntime final : public runtime::Runtime {
   }
   void Forget(uint32_t) override {}
 
+  std::string name_end;
   uint32_t asked_pid = 0;
   std::map<uint32_t, std::set<uint64_t>> known_addresses;  // by pid
 };
@@ -132,9 +133,11 @@ TEST_F(ProfileBuilderTest, LabelsNameProcessThreadAndService) {
 TEST_F(ProfileBuilderTest, NamesThatAreNoUtf8AreMadeSo) {
   const auto thread =
       aggregator_.InternThread(task_.value(), 10, 12, "caf\xc3");  // cut by the kernel
-  aggregator_.Add(thread, std::vector{Native(server_, 0x1100)}, ABI_STOP_ROOT, 1);
+  aggregator_.Add(thread, std::vector{Native(generated_, 16)}, ABI_STOP_ROOT, 1);
+  runtime_.name_end = "\xff;";
   const profile::Profile profile = Build();
   EXPECT_EQ(LabelsOf(profile, 0).at("thread"), "caf\xef\xbf\xbd");
+  EXPECT_EQ(NameOf(profile, profile.stack(profile.sample_stack(0)).front()), "jit_16\xef\xbf\xbd;");
 }
 
 TEST_F(ProfileBuilderTest, IncompleteStacksAreKeptAndMarked) {
