@@ -402,7 +402,7 @@ std::map<std::string, NamedRange> NmFunctions(const std::string& go, const std::
 }
 
 // Answers of addr2line, two lines for each address of the file: the function, and FILE:LINE.
-// Source: go's own tool, from the table. That of Go before 1.20 does not find the table of a
+// Source: go's own tool, from the table. That of Go 1.19 does not find the table of a
 //         position independent program and knows no address; then binutils', from DWARF.
 std::string Addr2lineAnswers(const std::string& go, const std::string& path,
                              const std::string& question_file) {
