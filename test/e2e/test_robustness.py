@@ -319,6 +319,19 @@ def test_chosen_process_that_ends(record):
     assert {s.labels["pid"] for s in recording.profile.samples} == {victim.pid}
 
 
+def test_program_that_gains_rights_by_its_exec_is_recorded_on(record, folder):
+    """Linux reports such an exec as an exit."""
+    program = f"{folder}/spin_set_uid"
+    shutil.copy(f"{PROGRAMS}/spin_08", program)
+    os.chmod(folder, 0o755)
+    os.chmod(program, 0o4755)
+    recording = record("--frequency", "499", "--", "setpriv", "--reuid", "65534", "--regid",
+                       "65534", "--clear-groups", program, "1")
+    samples = recording.of("spin_set_uid")
+    recording.assert_functions(samples, "^spin_leaf_08$")
+    assert weight(samples) > 200, "and not only until it was taken for dead"
+
+
 def test_recording_ends_with_the_last_chosen_process(record):
     shell = subprocess.run(["sh", "-c", f"{PROGRAMS}/spin_09 2 >/dev/null 2>&1 & echo $!"],
                            capture_output=True, text=True, check=True)

@@ -13,6 +13,8 @@ namespace {
 using base::ErrorCode;
 using profile::ImageId;
 
+// A program cannot be loaded and end within this time of its exec, but for the smallest.
+constexpr uint64_t kExecExitNs = 200'000;
 constexpr uint64_t kRetryFirstNs = 10'000'000;
 constexpr uint64_t kRetryMaxNs = 10'000'000'000;
 constexpr size_t kRetriesMax = 8192;  // beyond, all pids may be tried at once again
@@ -236,6 +238,8 @@ void ProcessTable::Apply(const CommEvent& event, uint64_t time_mono_ns) {
       process->exited = false;
     }
     StartGeneration(*process, time_mono_ns, exec_id);
+    // A sample from before the exec was named when /proc showed the new program already.
+    if (process->task != TaskId()) tasks_.SetComm(process->task, process->comm);
   } else if (is_new && event.tid == event.pid) {
     process->comm = event.comm;
     if (process->task != TaskId()) tasks_.SetComm(process->task, event.comm);
@@ -273,6 +277,7 @@ void ProcessTable::Apply(const ForkEvent& event, uint64_t time_mono_ns) {
 void ProcessTable::Apply(const ExitEvent& event, uint64_t time_mono_ns) {
   Process* process = Get(event.pid);
   if (process == nullptr || process->exited || time_mono_ns < process->known_mono_ns) return;
+  if (event.tid == event.pid && ExitWasOfAnExec(*process, time_mono_ns)) return;
   if (process->thread_count > 0) --process->thread_count;
   if (event.tid == event.pid) {
     process->leader_exited = true;
@@ -280,6 +285,18 @@ void ProcessTable::Apply(const ExitEvent& event, uint64_t time_mono_ns) {
     if (process->thread_count > 0) leaderless_[event.pid] = time_mono_ns + options_.exit_grace_ns;
   }
   if (process->leader_exited && process->thread_count == 0) MarkExited(*process, time_mono_ns);
+}
+
+// When a program gains rights by its exec (set-uid, capabilities), or its user may not read it,
+// Linux takes its perf events away and reports that as its exit, although it runs on. Source:
+// begin_new_exec() in fs/exec.c calls perf_event_exit_task().
+bool ProcessTable::ExitWasOfAnExec(const Process& process, uint64_t time_mono_ns) const {
+  if (process.exec_generation == 0) return false;
+  if (time_mono_ns > process.generation_mono_ns + kExecExitNs) return false;
+  const auto text = proc_.Read(process.pid, ProcFile::kStat);
+  const auto stat = text.ok() ? ParseStat(*text) : base::Result<ProcStat>(text.error());
+  return stat.ok() && !IsZombie(*stat) &&
+         SameStart(process, stat->start_boot_ticks * proc_.TickNs(), false);
 }
 
 void ProcessTable::Apply(const LostEvents& event, uint64_t /*time_mono_ns*/) {

@@ -170,6 +170,7 @@ class ProcessTable {
   void CheckLeaderless(uint64_t now_mono_ns);
   void DropDeparted(uint64_t now_mono_ns);
   void Retire(Process& process);
+  bool ExitWasOfAnExec(const Process& process, uint64_t time_mono_ns) const;
   bool SameStart(const Process& process, uint64_t start_boot_ns, bool is_exact) const;
   void NoteStart(Process& process, uint64_t start_boot_ns, bool is_exact);
   void NoteExec(Process& process, uint32_t exec_id, uint64_t observed_mono_ns);

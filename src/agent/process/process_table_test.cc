@@ -438,6 +438,48 @@ TEST_F(ProcessTableTest, ExecByAnotherThreadRevivesTheProcess) {
   EXPECT_EQ(Paths(10), Strings{"/bin/b"});
 }
 
+TEST_F(ProcessTableTest, NameAndLabelsAreOfOneProgramWhenTheExecIsLearnedLate) {
+  Start(10, "sh", 100, "/bin/sh");
+  table_->Scan();
+  const uint64_t before_exec = Tick();
+  const uint64_t exec = Tick();
+  Start(10, "app", 100, "/bin/app");
+  Tick();
+  const TaskId task = table_->TaskOf({10, 0, 0, before_exec, "sh"});  // now /proc shows app
+  Apply(CommEvent{10, 10, true, "app"}, exec);
+  const TaskId later = table_->TaskOf({10, 0, 0, Tick(), "app"});
+  EXPECT_EQ(table_->task(later).comm, "app");
+  EXPECT_EQ(table_->task(later).labels->executable, "/bin/app");
+  EXPECT_EQ(table_->task(task).comm == "app", table_->task(task).labels->executable == "/bin/app");
+}
+
+TEST_F(ProcessTableTest, ExitThatAnExecOfASetUidProgramReportsIsNone) {
+  Start(10, "su", 100);
+  table_->Scan();
+  ApplyExec(10, "su");
+  ApplyExit(10);
+  EXPECT_FALSE(table_->Find(10)->exited);
+  EXPECT_EQ(table_->Find(10)->thread_count, 1u);
+  // The same two events of a program that did end: a zombie, or gone.
+  ApplyExec(10, "su");
+  proc_.processes[10].state = 'Z';
+  ApplyExit(10);
+  EXPECT_TRUE(table_->Find(10)->exited);
+  Start(11, "true", 100);
+  table_->EnsureKnown(11);
+  ApplyExec(11, "true");
+  proc_.processes.erase(11);
+  ApplyExit(11);
+  EXPECT_TRUE(table_->Find(11)->exited);
+  // Later, /proc is not asked: the exit of a process can be seen there a little after its event.
+  Start(12, "app", 100);
+  table_->EnsureKnown(12);
+  ApplyExec(12, "app");
+  proc_.now_mono_ns += 1'000'000;
+  ApplyExit(12);
+  EXPECT_TRUE(table_->Find(12)->exited);
+}
+
 TEST_F(ProcessTableTest, RenamingTheLeaderRenamesTheProcess) {
   Start(10, "a", 100);
   table_->Scan();
