@@ -8,6 +8,7 @@
 #include <ctime>
 
 #include "abi/counters.h"
+#include "src/agent/source/probe.h"
 
 namespace vesta::cli {
 namespace {
@@ -140,7 +141,14 @@ bool ProcessExists(uint32_t pid) {
   return ::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM;
 }
 
-base::Result<void> CheckPids(const std::vector<uint32_t>& pids) {
+base::Result<void> CheckChoice(const std::vector<uint32_t>& pids, bool has_command) {
+  // The kernel would take the number for that of another process, outside.
+  if ((has_command || !pids.empty()) && !agent::source::SeesKernelPids()) {
+    return base::Error(base::ErrorCode::kUnsupported,
+                       "processes cannot be chosen by a pid of this container: share the host's "
+                       "pid namespace (docker run --pid=host), or record the whole machine "
+                       "with --all");
+  }
   for (const uint32_t pid : pids) {
     if (!ProcessExists(pid)) {
       return base::Error(base::ErrorCode::kNotFound, "there is no process " + std::to_string(pid) +

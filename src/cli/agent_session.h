@@ -18,8 +18,9 @@ agent::AgentOptions ToAgentOptions(const Settings& settings);
 // CPU time that one sample stands for.
 int64_t PeriodNs(const Settings& settings);
 
-// Errors: NotFound for a pid that no process has.
-base::Result<void> CheckPids(const std::vector<uint32_t>& pids);
+// Whether these processes, or the one of a command, can be told from others.
+// Errors: NotFound for a pid that no process has; Unsupported where pids are not the kernel's.
+base::Result<void> CheckChoice(const std::vector<uint32_t>& pids, bool has_command);
 bool ProcessExists(uint32_t pid);
 
 // While it lives, SIGINT, SIGTERM and the end of the terminal (SIGHUP) are asked for by arrived(),

@@ -46,7 +46,7 @@ class LiveTop {
         on_terminal_(options.format == Format::kTable && ::isatty(STDOUT_FILENO) == 1) {}
 
   base::Result<int> Run() {
-    RETURN_IF_ERROR(CheckPids(options_.pids));
+    RETURN_IF_ERROR(CheckChoice(options_.pids, false));
     agent::AgentOptions agent_options = ToAgentOptions(options_);
     agent_options.chosen_processes_only = !options_.pids.empty();
     ASSIGN_OR_RETURN(agent_, agent::Agent::Create(agent_options));

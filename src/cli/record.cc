@@ -25,7 +25,7 @@ class Recording {
   explicit Recording(const RecordOptions& options) : options_(options), progress_(options.quiet) {}
 
   base::Result<int> Run() {
-    RETURN_IF_ERROR(CheckPids(options_.pids));
+    RETURN_IF_ERROR(CheckChoice(options_.pids, !options_.command.empty() && !options_.all));
     for (const std::string& path : options_.outputs) {
       RETURN_IF_ERROR(wire::CheckProfilePath(path));
     }

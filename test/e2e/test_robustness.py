@@ -348,6 +348,14 @@ def test_process_that_is_not_there_is_said():
     assert str(victim.pid) in done.stderr
 
 
+@pytest.mark.parametrize("choice", [["--pid", "1"], ["--", "true"]])
+def test_pids_of_a_container_choose_no_process_outside(choice, folder):
+    done = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", VESTA, "record",
+                           "--duration", "1s", "--state-dir", folder, *choice],
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 125 and "pid namespace" in done.stderr, done
+
+
 def test_exit_code_is_the_commands(record):
     assert record("--", "sh", "-c", "exit 7", expect_code=None).code == 7
     started = record("--duration", "500ms", "--", "sh", "-c", "sleep 1.5; exit 3", expect_code=None)

@@ -127,11 +127,7 @@ Finding FindCycles() { return FromEvent(OpenTick(TickEvent::kCycles, FirstCpu(),
 
 Finding FindProcessNews() { return FromEvent(OpenProcessNews(FirstCpu())); }
 
-Finding FindPidNamespace() {
-  struct stat status{};
-  if (::stat("/proc/self/ns/pid", &status) != 0) return FromErrno(errno);
-  return {status.st_ino == kInitialPidNamespaceInode, ""};
-}
+Finding FindPidNamespace() { return {SeesKernelPids(), ""}; }
 
 Finding FindOtherProcesses() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
@@ -266,6 +262,11 @@ Machine ProbeMachine() {
     }
   }
   return machine;
+}
+
+bool SeesKernelPids() {
+  struct stat status{};
+  return ::stat("/proc/self/ns/pid", &status) == 0 && status.st_ino == kInitialPidNamespaceInode;
 }
 
 }  // namespace vesta::agent::source

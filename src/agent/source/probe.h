@@ -40,4 +40,7 @@ struct Machine {
 // Cost: some ten short system calls and small BPF programs, about 50 ms; leaves nothing behind.
 Machine ProbeMachine();
 
+// Whether process numbers here are those that the kernel uses; not so in most containers.
+bool SeesKernelPids();
+
 }  // namespace vesta::agent::source
