@@ -46,19 +46,24 @@ class Fd {
 };
 
 Result<std::string> ReadAll(int fd, uint64_t size_bytes_max) {
+  const Error too_large(ErrorCode::kExhausted,
+                        "it is larger than the limit of " + HumanBytes(size_bytes_max));
+  struct ::stat status;
+  if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+      static_cast<uint64_t>(status.st_size) > size_bytes_max)
+    return too_large;
   std::string bytes;
   size_t used = 0;
   while (true) {
-    if (used == bytes.size()) bytes.resize(std::max(bytes.size() * 2, size_t{64} << 10));
+    // One byte more than the limit tells that there are more.
+    if (used == bytes.size())
+      bytes.resize(std::min(std::max(used * 2, size_t{64} << 10), size_bytes_max + 1));
     const ssize_t count = ::read(fd, bytes.data() + used, bytes.size() - used);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return ErrnoError("reading", errno);
     if (count == 0) break;
     used += static_cast<size_t>(count);
-    if (used > size_bytes_max) {
-      return Error(ErrorCode::kExhausted,
-                   "it is larger than the limit of " + HumanBytes(size_bytes_max));
-    }
+    if (used > size_bytes_max) return too_large;
   }
   bytes.resize(used);
   return bytes;

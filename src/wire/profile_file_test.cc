@@ -184,6 +184,19 @@ TEST_F(ProfileFileTest, ErrorsSayWhatTheFileIs) {
             base::ErrorCode::kInvalidInput);
 }
 
+TEST_F(ProfileFileTest, RefusesHugeFilesWithoutReadingThem) {
+  Put(Path("huge"), "a;b 1\n");
+  fs::resize_file(Path("huge"), uint64_t{1} << 40);  // with nothing behind it
+  const auto result = ReadProfileFile(Path("huge"));
+  ASSERT_FALSE(result.ok());
+  EXPECT_NE(result.error().message().find("larger than the limit of 4.0 GiB"), std::string::npos);
+}
+
+TEST_F(ProfileFileTest, EndlessInputIsReadUpToTheLimit) {
+  EXPECT_NE(ReadProfileFile("/dev/zero", 100'000).error().message().find("larger than the limit"),
+            std::string::npos);
+}
+
 TEST_F(ProfileFileTest, RefusesFilesBeyondTheLimit) {
   Put(Path("big"), std::string(100'000, 'x'));
   const auto result = ReadProfileFile(Path("big"), 50'000);
