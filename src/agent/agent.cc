@@ -24,13 +24,10 @@ constexpr uint64_t kHousekeepingNs = 1'000'000'000;
 
 // Names of generated code are read this soon after a sample: it moves, and its process may end.
 constexpr uint64_t kGeneratedNamesNs = 250'000'000;
-constexpr runtime::PerfMapLimits kPerfMapLimits{.file_bytes_max = 64u << 20,
-                                                .kept_bytes_max = 16u << 20};
 
 constexpr uint32_t kTableSlots = 16'384;
 constexpr uint32_t kMappingsMax = 32'768;     // 1 MiB; 500 processes of 40 mappings need 20,000
 constexpr uint64_t kRingBytesMin = 2u << 20;  // a stack copy takes up to 48 KiB
-constexpr uint64_t kRingBytesMax = 64u << 20;
 constexpr uint64_t kRecordBytesTypical = 1024;
 
 // What the process itself needs: code, libraries, images, processes, and names at the end.
@@ -41,7 +38,8 @@ uint64_t RingBytes(const AgentOptions& options) {
   // Room for one second of full load: ten polls may be missed.
   const auto cpus = static_cast<uint64_t>(std::max(::sysconf(_SC_NPROCESSORS_CONF), 1L));
   const uint64_t wanted = cpus * options.frequency_hz * kRecordBytesTypical;
-  return std::clamp(std::bit_ceil(wanted), kRingBytesMin, kRingBytesMax);
+  const uint64_t most = std::bit_floor(options.memory_limit_bytes / 8);
+  return std::clamp(std::bit_ceil(wanted), kRingBytesMin, std::max(most, kRingBytesMin));
 }
 
 bool IsComplete(abi_stop_reason reason) {
@@ -76,6 +74,8 @@ Agent::Budget Agent::Divide(const AgentOptions& options) {
   budget.table_bytes =
       options.table_budget_bytes != 0 ? options.table_budget_bytes : free_bytes * 2 / 5;
   budget.aggregate_bytes = free_bytes / 2;
+  // A kept name costs about half of its line.
+  budget.generated_names_bytes = limit / 16;
   return budget;
 }
 
@@ -98,6 +98,8 @@ base::Result<std::unique_ptr<Agent>> Agent::Create(const AgentOptions& options) 
 Agent::Agent(const AgentOptions& options, const Budget& budget,
              std::unique_ptr<source::KernelSource> source)
     : options_(options),
+      budget_(budget),
+      ring_bytes_(RingBytes(options)),
       source_(std::move(source)),
       images_(proc_, {}),
       processes_(proc_, images_, {}),
@@ -105,7 +107,8 @@ Agent::Agent(const AgentOptions& options, const Budget& budget,
       tables_(source_->kernel_tables(), budget.table_bytes,
               [this](uint32_t image_id) { return BuildTable(image_id); }),
       finisher_(source_->kernel_tables()),
-      perf_map_("/proc", kPerfMapLimits),
+      perf_map_("/proc", {.file_bytes_max = budget.generated_names_bytes,
+                          .kept_bytes_max = budget.generated_names_bytes}),
       aggregator_(budget.aggregate_bytes) {}
 
 base::Result<void> Agent::Start() {
@@ -294,7 +297,9 @@ uint64_t Agent::memory_bytes() const {
     const size_t space = statm->find(' ');
     if (space != std::string::npos) resident_pages = std::strtoull(&(*statm)[space], nullptr, 10);
   }
-  return resident_pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  const uint64_t resident_bytes = resident_pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  // The ring's data is mapped twice in a row, so that no record wraps; statm counts both.
+  return resident_bytes - std::min(resident_bytes, ring_bytes_);
 }
 
 void Agent::Housekeep(uint64_t now_mono_ns) {
@@ -304,7 +309,10 @@ void Agent::Housekeep(uint64_t now_mono_ns) {
   for (const uint32_t pid : no_copy_pids_) publisher_.AllowStackCopies(pid, true);
   no_copy_pids_.clear();
   const uint64_t used_bytes = memory_bytes();
-  if (used_bytes > options_.memory_limit_bytes / 10 * 9) {
+  if (used_bytes < options_.memory_limit_bytes / 10 * 8) {
+    tables_.SetBudget(budget_.table_bytes);
+    aggregator_.SetMemoryLimit(budget_.aggregate_bytes);
+  } else if (used_bytes > options_.memory_limit_bytes / 10 * 9) {
     // Tables can be built again, samples cannot: they go first.
     tables_.SetBudget(std::max<uint64_t>(tables_.used_bytes() / 2, ABI_TABLE_BLOCK_BYTES));
     if (used_bytes > options_.memory_limit_bytes) {

@@ -67,6 +67,7 @@ class Agent {
   struct Budget {
     uint64_t table_bytes = 0;
     uint64_t aggregate_bytes = 0;
+    uint64_t generated_names_bytes = 0;
   };
 
   Agent(const AgentOptions& options, const Budget& budget,
@@ -83,6 +84,8 @@ class Agent {
   void ReadGeneratedNames();
 
   AgentOptions options_;
+  Budget budget_;
+  uint64_t ring_bytes_;
   std::unique_ptr<source::KernelSource> source_;
   process::LinuxProc proc_;
   process::ImageStore images_;

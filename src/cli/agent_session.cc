@@ -137,6 +137,15 @@ int64_t PeriodNs(const Settings& settings) {
   return 1'000'000'000 / static_cast<int64_t>(settings.frequency_hz);
 }
 
+rlimit RaiseFileLimit() {
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  rlimit raised = before;
+  raised.rlim_cur = raised.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &raised);  // refused: what there is has to do
+  return before;
+}
+
 bool ProcessExists(uint32_t pid) {
   return ::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM;
 }

@@ -2,6 +2,8 @@
 // end it, and its book.
 #pragma once
 
+#include <sys/resource.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,6 +21,10 @@ agent::AgentOptions ToAgentOptions(const Settings& settings);
 int64_t PeriodNs(const Settings& settings);
 
 // Whether these processes, or the one of a command, can be told from others.
+// Lets this process open as many files as it is allowed to (an event per CPU and up to 256 images
+// are more than the usual 1024 on large machines). Returns the limit from before, for a child.
+rlimit RaiseFileLimit();
+
 // Errors: NotFound for a pid that no process has; Unsupported where pids are not the kernel's.
 base::Result<void> CheckChoice(const std::vector<uint32_t>& pids, bool has_command);
 bool ProcessExists(uint32_t pid);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/base/json.h"
+#include "src/base/printable.h"
 
 namespace vesta::cli {
 namespace {
@@ -102,7 +103,7 @@ std::string DoctorText(const DoctorReport& report, bool color) {
   }
   out += "\nThe book of the last recording, from " + report.state_dir + "\n";
   if (report.last_recording) {
-    out += BookToText(*report.last_recording);
+    out += base::PrintableLines(BookToText(*report.last_recording));
   } else if (!report.last_recording_error.empty()) {
     out += "  it cannot be read: " + report.last_recording_error + "\n";
   } else {

@@ -49,6 +49,7 @@ class LiveTop {
     RETURN_IF_ERROR(CheckChoice(options_.pids, false));
     agent::AgentOptions agent_options = ToAgentOptions(options_);
     agent_options.chosen_processes_only = !options_.pids.empty();
+    RaiseFileLimit();
     ASSIGN_OR_RETURN(agent_, agent::Agent::Create(agent_options));
     builder_ = std::make_unique<agent::ProfileBuilder>(agent_->processes(), agent_->images(),
                                                        agent_->generated_code_runtime());

@@ -56,9 +56,11 @@ class Recording {
     const bool has_command = !options_.command.empty();
     agent_options.chosen_processes_only = !options_.all && (has_command || !options_.pids.empty());
     agent_options.follow_children = has_command && !options_.all;
+    const rlimit file_limit = RaiseFileLimit();
     ASSIGN_OR_RETURN(agent_, agent::Agent::Create(agent_options));
     if (has_command) {
-      ASSIGN_OR_RETURN(RecordedCommand command, RecordedCommand::Start(options_.command));
+      ASSIGN_OR_RETURN(RecordedCommand command,
+                       RecordedCommand::Start(options_.command, file_limit));
       command_.emplace(std::move(command));
       if (agent_options.chosen_processes_only) {
         RETURN_IF_ERROR(agent_->ChooseProcess(static_cast<uint32_t>(command_->pid())));

@@ -16,13 +16,15 @@ int ShellStatus(int status) {
 }
 
 // Between fork and exec only async-signal-safe calls are allowed.
-[[noreturn]] void RunChild(int release_fd, int failure_fd, char* const* arguments) {
+[[noreturn]] void RunChild(int release_fd, int failure_fd, const rlimit& file_limit,
+                           char* const* arguments) {
   char go = 0;
   ssize_t count;
   do {
     count = ::read(release_fd, &go, 1);
   } while (count < 0 && errno == EINTR);
   if (count != 1) ::_exit(0);
+  ::setrlimit(RLIMIT_NOFILE, &file_limit);
   ::execvp(arguments[0], arguments);
   const int errno_value = errno;
   const ssize_t written = ::write(failure_fd, &errno_value, sizeof(errno_value));
@@ -31,7 +33,8 @@ int ShellStatus(int status) {
 
 }  // namespace
 
-base::Result<RecordedCommand> RecordedCommand::Start(const std::vector<std::string>& arguments) {
+base::Result<RecordedCommand> RecordedCommand::Start(const std::vector<std::string>& arguments,
+                                                     const rlimit& file_limit) {
   std::vector<char*> argument_pointers;
   for (const std::string& argument : arguments) {
     argument_pointers.push_back(const_cast<char*>(argument.c_str()));
@@ -50,7 +53,7 @@ base::Result<RecordedCommand> RecordedCommand::Start(const std::vector<std::stri
   const int errno_value = errno;
   if (pid == 0) {
     ::close(release[1]);
-    RunChild(release[0], failure[1], argument_pointers.data());
+    RunChild(release[0], failure[1], file_limit, argument_pointers.data());
   }
   ::close(release[0]);
   ::close(failure[1]);

@@ -1,6 +1,7 @@
 // The program behind `vesta record -- COMMAND`: started, but held until sampling is on.
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <optional>
@@ -14,8 +15,10 @@ namespace vesta::cli {
 // Owner: one thread. A command that was never released ends with this object.
 class RecordedCommand {
  public:
-  // Forks; the child waits for Release() before it executes anything.
-  static base::Result<RecordedCommand> Start(const std::vector<std::string>& arguments);
+  // Forks; the child waits for Release() before it executes anything, with this limit of open
+  // files.
+  static base::Result<RecordedCommand> Start(const std::vector<std::string>& arguments,
+                                             const rlimit& file_limit);
   RecordedCommand(RecordedCommand&& other) noexcept;
   RecordedCommand& operator=(RecordedCommand&&) = delete;
   ~RecordedCommand();

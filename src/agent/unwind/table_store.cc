@@ -72,6 +72,12 @@ base::Result<void> TableStore::Ensure(uint32_t image_id) {
 }
 
 void TableStore::SetBudget(uint64_t budget_bytes) {
+  if (budget_bytes > budget_bytes_) {
+    // What was too large may fit now.
+    for (Entry& entry : entries_) {
+      if (entry.reload_mono_ns == kNever) entry.reload_mono_ns = 0;
+    }
+  }
   budget_bytes_ = budget_bytes;
   EvictUntil(budget_bytes, kNoImage);
 }

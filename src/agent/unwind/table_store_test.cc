@@ -74,6 +74,8 @@ TEST(TableStoreTest, TableLargerThanTheBudgetIsRefusedOnceAndCounted) {
   EXPECT_EQ(builds, 1);
   EXPECT_EQ(store.book().refused_too_large, 1u);
   EXPECT_TRUE(kernel.stored.empty()) << "no table: walks end there and say so";
+  store.SetBudget(100 * kBlock);
+  EXPECT_TRUE(store.Ensure(9).ok()) << "a larger budget is another chance";
 }
 
 TEST(TableStoreTest, DamagedImageFallsBackInsteadOfBeingAskedForever) {
