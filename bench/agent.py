@@ -3,7 +3,7 @@
 
   tools/dev bench agent [--quick] [--only PART]... [--json FILE]
 
-Parts: load (1, 50, 200 running processes, against perf), depth, slowdown, expected, startup.
+Parts: load (1, 50, 200 running processes, against perf), depth, slowdown, expected, startup, tables.
 Agent CPU = user + system time of the agent plus run time of its BPF programs, in % of one core;
 memory = peak of Pss without mapped BPF maps, plus the memory of its maps and programs. perf's
 figures leave out what it does inside of interrupts: nothing counts it.
@@ -300,6 +300,39 @@ def bench_expected(folder, seconds):
     return result
 
 
+def table_files():
+    """Libraries and programs that are there: the C and C++ libraries, python, node, LLVM."""
+    with open("/proc/self/maps", encoding="ascii") as file:
+        files = sorted(set(re.findall(r"/\S*libc\.so\.6", file.read())))
+    folder = os.path.dirname(files[0])
+    names = [f"{folder}/{name}" for name in sorted(os.listdir(folder))
+             if re.match(r"libstdc\+\+\.so\.6$|libnode\.so\.\d+$|libLLVM-\d+\.so\.1$", name)]
+    programs = [os.path.realpath(path) for path in map(shutil.which, ("python3", "node")) if path]
+    return files + names + programs
+
+
+def bench_tables(_folder, _seconds):
+    """Unwind tables of whole files: bytes and build time per MB of .eh_frame."""
+    done = subprocess.run([f"{BUILD}/bench/unwind_table_bench", *table_files()],
+                          capture_output=True, text=True, check=True)
+    header, *lines = done.stdout.splitlines()
+    results = []
+    print("\nunwind tables     CFI MB   table bytes per byte   ms per MB   rows")
+    for line in lines:
+        row = dict(zip(header.split(), line.split()))
+        megabytes = int(row["cfi_bytes"]) / 1e6
+        if megabytes == 0:
+            continue
+        result = {"file": os.path.basename(row["file"]), "cfi_mb": round(megabytes, 3),
+                  "table_bytes_per_byte": float(row["MB_per_MB"]),
+                  "ms_per_mb": round(float(row["cpu_ms"]) / megabytes, 1),
+                  "rows": int(row["rows"])}
+        results.append(result)
+        print(f"  {result['file']:14} {megabytes:7.2f}   {result['table_bytes_per_byte']:20}"
+              f"   {result['ms_per_mb']:9}   {result['rows']}")
+    return results
+
+
 def steal_ticks():
     with open("/proc/stat", encoding="ascii") as file:
         fields = [int(field) for field in file.readline().split()[1:]]
@@ -307,7 +340,7 @@ def steal_ticks():
 
 
 PARTS = {"load": bench_load, "startup": bench_startup, "depth": bench_depth,
-         "expected": bench_expected, "slowdown": bench_slowdown}
+         "expected": bench_expected, "slowdown": bench_slowdown, "tables": bench_tables}
 
 
 def main():
