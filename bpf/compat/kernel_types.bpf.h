@@ -15,6 +15,14 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct signal_struct {
+	atomic_t live; /* threads of the process that have not exited */
+};
+
 struct task_struct {
 	void *stack;
 	unsigned int flags;
@@ -26,6 +34,7 @@ struct task_struct {
 	__u64 start_boottime;
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
+	struct signal_struct *signal;
 };
 
 #pragma clang attribute pop

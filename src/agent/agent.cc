@@ -246,14 +246,7 @@ unwind::FinishedWalk Agent::FinishWalk(const source::SampleRecord& record) {
 }
 
 void Agent::PublishChanged() {
-  for (const uint32_t pid : processes_.TakeChanged()) {
-    Publish(pid);
-    // Otherwise the exits of a long build would fill the kernel's map of chosen processes.
-    const process::Process* process = processes_.Find(pid);
-    if (options_.follow_children && process != nullptr && process->exited) {
-      source_->UnchooseProcess(pid);
-    }
-  }
+  for (const uint32_t pid : processes_.TakeChanged()) Publish(pid);
 }
 
 // Tells the kernel of the process, or that there is none.

@@ -66,7 +66,6 @@ class LiveKernelSource final : public KernelSource {
   void Stop() override;
   base::Result<size_t> UpdateCpus() override;
   base::Result<void> ChooseProcess(uint32_t tgid) override;
-  void UnchooseProcess(uint32_t tgid) override;
   void Wait(uint64_t wait_ns_max) override;
   void Take(KernelBatch& batch) override;
   std::vector<abi_task_identity> ListTasks() override;
@@ -77,6 +76,7 @@ class LiveKernelSource final : public KernelSource {
   uint64_t memory_bytes() const override;
 
  private:
+  base::Result<void> Attach(bpf_program* program, const char* what);
   base::Result<void> AddTick(int cpu);
   bool CollectRecord(const void* record, size_t size_bytes);
   void TakeEvents(KernelBatch& batch);
@@ -94,7 +94,7 @@ class LiveKernelSource final : public KernelSource {
   int wake_fd_ = -1;
   std::optional<ProcessNews> news_;
   std::map<int, bpf_link*> ticks_;  // by CPU
-  bpf_link* follow_link_ = nullptr;
+  std::vector<bpf_link*> follow_links_;
 
   KernelBatch* collecting_ = nullptr;
   std::vector<std::pair<size_t, size_t>> record_ranges_;
@@ -106,7 +106,7 @@ class LiveKernelSource final : public KernelSource {
 
 LiveKernelSource::~LiveKernelSource() {
   Stop();
-  if (follow_link_ != nullptr) bpf_link__destroy(follow_link_);
+  for (bpf_link* link : follow_links_) bpf_link__destroy(link);
   if (wake_fd_ >= 0) ::close(wake_fd_);
   if (ring_ != nullptr) ring_buffer__free(ring_);
   if (skeleton_ != nullptr) agent_bpf__destroy(skeleton_);
@@ -130,6 +130,7 @@ base::Result<void> LiveKernelSource::LoadPrograms(bool with_bpf_loop) {
   bpf_program__set_autoload(skeleton_->progs.on_cpu_sample_loop, with_bpf_loop);
   bpf_program__set_autoload(skeleton_->progs.on_cpu_sample_bounded, !with_bpf_loop);
   bpf_program__set_autoload(skeleton_->progs.choose_child, options_.follow_children);
+  bpf_program__set_autoload(skeleton_->progs.forget_exited, options_.chosen_processes_only);
   const int status = agent_bpf__load(skeleton_);
   if (status != 0) {
     agent_bpf__destroy(skeleton_);
@@ -160,12 +161,19 @@ base::Result<void> LiveKernelSource::Prepare() {
   if (wake_fd_ < 0 || ::epoll_ctl(wake_fd_, EPOLL_CTL_ADD, ring_fd, &event) != 0) {
     return base::ErrnoError("watching the sample ring", errno);
   }
-  if (options_.follow_children) {
-    follow_link_ = bpf_program__attach(skeleton_->progs.choose_child);
-    if (follow_link_ == nullptr) return base::ErrnoError("attaching to process forks", errno);
+  if (options_.follow_children) RETURN_IF_ERROR(Attach(skeleton_->progs.choose_child, "forks"));
+  if (options_.chosen_processes_only) {
+    RETURN_IF_ERROR(Attach(skeleton_->progs.forget_exited, "exits"));
   }
   ASSIGN_OR_RETURN(ProcessNews news, ProcessNews::Open(kNewsRingPages));
   news_.emplace(std::move(news));
+  return {};
+}
+
+base::Result<void> LiveKernelSource::Attach(bpf_program* program, const char* what) {
+  bpf_link* link = bpf_program__attach(program);
+  if (link == nullptr) return base::ErrnoError(std::string("following ") + what, errno);
+  follow_links_.push_back(link);
   return {};
 }
 
@@ -219,10 +227,6 @@ base::Result<void> LiveKernelSource::ChooseProcess(uint32_t tgid) {
     return base::ErrnoError("choosing process " + std::to_string(tgid), errno);
   }
   return {};
-}
-
-void LiveKernelSource::UnchooseProcess(uint32_t tgid) {
-  bpf_map__delete_elem(skeleton_->maps.chosen_processes, &tgid, sizeof(tgid), 0);
 }
 
 void LiveKernelSource::Wait(uint64_t wait_ns_max) {

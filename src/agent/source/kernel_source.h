@@ -85,8 +85,6 @@ class KernelSource {
   virtual base::Result<size_t> UpdateCpus() = 0;
 
   virtual base::Result<void> ChooseProcess(uint32_t tgid) = 0;
-  // For a process that is gone; no harm when it was not chosen.
-  virtual void UnchooseProcess(uint32_t tgid) = 0;
 
   // Waits until the ring is half full or the time is over.
   virtual void Wait(uint64_t wait_ns_max) = 0;
