@@ -21,6 +21,8 @@ namespace {
 constexpr uint64_t kPollNs = 100'000'000;
 constexpr uint64_t kPollBusyNs = 20'000'000;
 constexpr uint64_t kHousekeepingNs = 1'000'000'000;
+// Far longer than the deepest walk in the kernel, which takes less than a millisecond.
+constexpr uint64_t kGraceNs = 20'000'000;
 
 // Names of generated code are read this soon after a sample: it moves, and its process may end.
 constexpr uint64_t kGeneratedNamesNs = 250'000'000;
@@ -137,9 +139,12 @@ void Agent::Stop() {
 
 void Agent::TakeBatch() {
   const uint64_t asked_before = finish_book_.asked;
-  publisher_.EndGracePeriod();
   source_->Take(batch_);
   const uint64_t now_mono_ns = proc_.NowMonoNs();
+  if (now_mono_ns - grace_started_mono_ns_ >= kGraceNs) {
+    grace_started_mono_ns_ = now_mono_ns;
+    publisher_.EndGracePeriod();
+  }
   tables_.NextPeriod(now_mono_ns);
   auto event = batch_.process_events.begin();
   const auto apply_until = [&](uint64_t time_mono_ns) {

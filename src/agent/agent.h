@@ -102,6 +102,7 @@ class Agent {
   FinishBook finish_book_;
   bool busy_ = true;  // processes come and go, or are new to us: poll sooner
   uint64_t housekeeping_next_mono_ns_ = 0;
+  uint64_t grace_started_mono_ns_ = 0;
   std::set<profile::ImageId> generated_code_;  // sampled since its names were read
   std::set<uint32_t> no_copy_pids_;            // stack copies did not help since the last Housekeep
   uint64_t generated_names_next_mono_ns_ = 0;

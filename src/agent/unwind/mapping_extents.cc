@@ -40,12 +40,13 @@ std::optional<uint32_t> MappingExtents::Allocate(uint32_t count) {
 void MappingExtents::Free(uint32_t first, uint32_t count) {
   const unsigned size_class = ClassOf(count);
   used_entries_ -= uint32_t{1} << size_class;
-  waiting_.push_back({first, size_class});
+  freed_in_this_period_.push_back({first, size_class});
 }
 
 void MappingExtents::EndGracePeriod() {
-  for (const Freed& freed : waiting_) free_[freed.size_class].push_back(freed.first);
-  waiting_.clear();
+  for (const Freed& freed : freed_before_) free_[freed.size_class].push_back(freed.first);
+  freed_before_.clear();
+  freed_before_.swap(freed_in_this_period_);
 }
 
 }  // namespace vesta::agent::unwind

@@ -37,7 +37,8 @@ class MappingExtents {
   uint32_t next_ = 0;
   uint32_t used_entries_ = 0;
   std::array<std::vector<uint32_t>, kClassCount> free_;
-  std::vector<Freed> waiting_;
+  std::vector<Freed> freed_in_this_period_;
+  std::vector<Freed> freed_before_;
 };
 
 }  // namespace vesta::agent::unwind

@@ -38,8 +38,8 @@ class ProcessPublisher {
   std::span<const abi_mapping> Mappings(uint32_t tgid) const;
   // Stops (or allows again) stack copies of a process for which they do not help.
   void AllowStackCopies(uint32_t tgid, bool allowed);
-  // Runs of mappings given back until now may be used again. Call when no walk that began before
-  // the last change can still run: once per poll.
+  // Runs of mappings that were given back before the last call may be used again. Two calls must be
+  // further apart than a walk in the kernel can last.
   void EndGracePeriod() { extents_.EndGracePeriod(); }
 
   const PublisherBook& book() const { return book_; }
