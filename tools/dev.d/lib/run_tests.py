@@ -72,8 +72,8 @@ def build(preset, folder, targets=("all",)):
     """Builds with the output shown, since it is what one waits for; gives a case only on failure."""
     environment = dict(os.environ, NINJA_STATUS="[%f/%t %es] ")
     commands = [["ninja", "-C", folder, *targets]]
-    if not (ROOT / folder / "build.ninja").exists():
-        commands.insert(0, ["cmake", "--preset", preset, "-B", folder])
+    # Always: compilers for test programs may have been installed since the folder was configured.
+    commands.insert(0, ["cmake", "--preset", preset, "-B", folder])
     for command in commands:
         if subprocess.run(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL).returncode:
             return [Case(f"build.{preset}", FAILED, "`" + " ".join(command) + "` failed, see above")]
