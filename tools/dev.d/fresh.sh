@@ -44,6 +44,8 @@ inner() {
   debootstrap --variant=minbase bookworm "$root" "$(mirror)" >"$root.log" 2>&1 ||
     { tail -20 "$root.log"; die "debootstrap failed"; }
   copy_client_settings "$root"
+  # A mount, as a machine's root is: namespaces can be made private only from one.
+  mount --bind "$root" "$root"
   mount -t proc proc "$root/proc"
   mount --rbind /sys "$root/sys"
   mount --rbind /dev "$root/dev"
