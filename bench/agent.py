@@ -87,10 +87,11 @@ class Watch(threading.Thread):
         if sum(maps.values()) >= self.map_peak:
             self.maps, self.map_peak = maps, sum(maps.values())
 
-    def steady_percent(self):
-        """CPU of the process alone between the first sample and the end, in % of one core."""
-        ready_s = 0.5 if self.ready_after_s is None else self.ready_after_s
-        marks = [mark for mark in self.cpu_marks if mark[0] >= self.started + ready_s + 0.5]
+    def steady_percent(self, seconds):
+        """CPU of the process alone, in % of one core, from half a second after the first sample to
+        half a second before the end of the recording: without start-up, naming and writing."""
+        ready = self.started + (0.5 if self.ready_after_s is None else self.ready_after_s)
+        marks = [mark for mark in self.cpu_marks if ready + 0.5 <= mark[0] <= ready + seconds - 0.5]
         if len(marks) < 2:
             return None
         return 100 * (marks[-1][1] - marks[0][1]) / (marks[-1][0] - marks[0][0])
@@ -125,13 +126,14 @@ def measure(command, seconds):
     if process.returncode != 0:
         raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}: {stderr[-2000:]}")
     bpf_s = sum(ns for _, ns in runs.values()) / 1e9
+    steady = watch.steady_percent(seconds)
     own_s = usage.ru_utime + usage.ru_stime
     mib = 1024 * 1024
     return {
         "agent_percent": round(100 * (own_s + bpf_s) / seconds, 3),
         "process_s": round(own_s, 3), "bpf_s": round(bpf_s, 4),
         "bpf_percent": round(100 * bpf_s / seconds, 3),
-        "steady_process_percent": watch.steady_percent() and round(watch.steady_percent(), 3),
+        "steady_process_percent": steady and round(steady, 3),
         "startup_s": watch.ready_cpu_s and round(watch.ready_cpu_s, 3),
         "finish_s": round(max(own_s - watch.cpu_before_finish(seconds), 0), 3),
         "startup_wall_s": watch.ready_after_s and round(watch.ready_after_s, 2),
