@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "src/agent/generated_code.h"
+#include "src/agent/stop_reason.h"
 #include "src/object/elf_file.h"
 #include "src/object/go_unwind.h"
 #include "src/object/unwind_table.h"
@@ -42,18 +43,6 @@ uint64_t RingBytes(const AgentOptions& options) {
   const uint64_t wanted = cpus * options.frequency_hz * kRecordBytesTypical;
   const uint64_t most = std::bit_floor(options.memory_limit_bytes / 8);
   return std::clamp(std::bit_ceil(wanted), kRingBytesMin, std::max(most, kRingBytesMin));
-}
-
-bool IsComplete(abi_stop_reason reason) {
-  switch (reason) {
-#define COMPLETE_CASE(name, is_complete, meaning) \
-  case ABI_STOP_##name:                           \
-    return (is_complete) != 0;
-    ABI_STOP_REASONS(COMPLETE_CASE)
-#undef COMPLETE_CASE
-    default:
-      return false;
-  }
 }
 
 std::string_view CommOf(const abi_sample& sample) {
@@ -162,7 +151,7 @@ void Agent::TakeBatch() {
   processes_.Advance(now_mono_ns);
   PublishChanged();
   // Tables that could not be published stay unknown to the kernel, which then sends stacks.
-  static_cast<void>(source_->kernel_tables().Publish().ok());
+  if (!source_->kernel_tables().Publish().ok()) ++finish_book_.tables_not_published;
   busy_ = !batch_.process_events.empty() || finish_book_.asked != asked_before;
   if (now_mono_ns >= generated_names_next_mono_ns_) {
     generated_names_next_mono_ns_ = now_mono_ns + kGeneratedNamesNs;
@@ -240,7 +229,7 @@ unwind::FinishedWalk Agent::FinishWalk(const source::SampleRecord& record) {
   };
   callbacks.load_table = [&](uint32_t slot) { return tables_.Ensure(slot).ok(); };
   auto finished = finisher_.Finish(record.user, *record.resume, record.stack, callbacks);
-  if (IsComplete(finished.reason)) {
+  if (InfoOf(finished.reason).is_complete) {
     ++finish_book_.completed;
   } else if (finished.reason == ABI_STOP_NO_MAPPING || finished.reason == ABI_STOP_NO_TABLE) {
     // Copies do not help this process now; Housekeep lets it try again.

@@ -34,8 +34,9 @@ struct AgentOptions {
 
 // What the agent did to finish the kernel's walks.
 struct FinishBook {
-  uint64_t asked = 0;      // samples that came with a copy of their stack
-  uint64_t completed = 0;  // reached a root that way
+  uint64_t asked = 0;                 // samples that came with a copy of their stack
+  uint64_t completed = 0;             // reached a root that way
+  uint64_t tables_not_published = 0;  // times that the kernel refused new tables
 };
 
 // Owner: one thread calls everything.
@@ -60,6 +61,7 @@ class Agent {
   runtime::Runtime& generated_code_runtime() { return perf_map_; }
   source::KernelSource& source() { return *source_; }
   const unwind::TableStore& tables() const { return tables_; }
+  const unwind::PublisherBook& publisher_book() const { return publisher_.book(); }
   const FinishBook& finish_book() const { return finish_book_; }
   uint64_t memory_bytes() const;
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/agent/generated_code.h"
+#include "src/agent/stop_reason.h"
 #include "src/base/byte_source.h"
 #include "src/base/utf8.h"
 #include "src/object/elf_file.h"
@@ -16,30 +17,6 @@
 #include "src/symbolize/kernel_symbolizer.h"
 
 namespace vesta::agent {
-namespace {
-
-const char* StopReasonName(abi_stop_reason reason) {
-  switch (reason) {
-#define NAME_CASE(name, is_complete, meaning) \
-  case ABI_STOP_##name:                       \
-    return (is_complete) != 0 ? "" : #name;
-    ABI_STOP_REASONS(NAME_CASE)
-#undef NAME_CASE
-    default:
-      return "";
-  }
-}
-
-std::string LowerCase(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
-
-}  // namespace
-
 // One call of Build.
 class ProfileBuilder::Work {
  public:
@@ -258,7 +235,8 @@ class ProfileBuilder::Work {
       AddTextLabel("k8s.pod.uid", labels.pod_uid);
       AddTextLabel("systemd.unit", labels.unit);
     }
-    AddTextLabel("incomplete", LowerCase(StopReasonName(reason)));
+    const StopReasonInfo& stop = InfoOf(reason);
+    if (!stop.is_complete) AddTextLabel("incomplete", stop.name);
     return profile_.InternLabels(labels_);
   }
 

@@ -9,6 +9,7 @@
 
 #include "abi/counters.h"
 #include "src/agent/source/probe.h"
+#include "src/agent/stop_reason.h"
 
 namespace vesta::cli {
 namespace {
@@ -54,25 +55,6 @@ constexpr CounterInfo kCounters[] = {
     ABI_COUNTERS(COUNTER_INFO)
 #undef COUNTER_INFO
 };
-
-struct StopInfo {
-  const char* name;
-  bool is_complete;
-};
-
-constexpr StopInfo kStops[] = {
-#define STOP_INFO(name, is_complete, meaning) {#name, (is_complete) != 0},
-    ABI_STOP_REASONS(STOP_INFO)
-#undef STOP_INFO
-};
-
-std::string LowerCase(const char* text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
 
 // "dropped_ring_full" -> "ring_full"
 std::string WithoutPrefix(const std::string& name) {
@@ -209,10 +191,10 @@ RecordingBook MakeBook(agent::Agent& agent, const agent::NamingBook& naming, uin
   stage.dropped.emplace_back("memory", aggregator.dropped_memory);
   book.stages.push_back(stage);
 
-  for (int i = 0; i < ABI_STOP_COUNT; ++i) {
-    const uint64_t count = aggregator.kept_by_stop_reason[static_cast<size_t>(i)];
-    if (!kStops[i].is_complete) {
-      book.incomplete.emplace_back(LowerCase(kStops[i].name), count);
+  for (size_t i = 0; i < ABI_STOP_COUNT; ++i) {
+    const agent::StopReasonInfo& stop = agent::InfoOf(static_cast<abi_stop_reason>(i));
+    if (!stop.is_complete) {
+      book.incomplete.emplace_back(stop.name, aggregator.kept_by_stop_reason[i]);
     }
   }
   const auto detail = [&](const char* name, uint64_t value) {
@@ -236,6 +218,9 @@ RecordingBook MakeBook(agent::Agent& agent, const agent::NamingBook& naming, uin
   detail("mappings_beyond_limit", processes.mappings_beyond_limit);
   detail("processes_beyond_limit", processes.processes_beyond_limit);
   detail("images_beyond_limit", agent.images().counters().images_beyond_limit);
+  detail("tables_not_published", agent.finish_book().tables_not_published);
+  detail("processes_without_room", agent.publisher_book().refused_no_room);
+  detail("images_unreadable", naming.images_unreadable);
   detail("addresses", naming.addresses);
   detail("addresses_unnamed", naming.unnamed);
   return book;

@@ -71,9 +71,6 @@ class LiveKernelSource final : public KernelSource {
   std::vector<abi_task_identity> ListTasks() override;
   unwind::KernelTables& kernel_tables() override { return *maps_; }
   KernelBook ReadBook() override;
-  ProgramCost ReadCost() override;
-  bool uses_bpf_loop() const override { return uses_bpf_loop_; }
-  uint64_t memory_bytes() const override;
 
  private:
   base::Result<void> Attach(bpf_program* program, const char* what);
@@ -331,25 +328,6 @@ KernelBook LiveKernelSource::ReadBook() {
   book.process_events = news_->received_count();
   book.process_events_lost = news_->lost_count();
   return book;
-}
-
-ProgramCost LiveKernelSource::ReadCost() {
-  ProgramCost cost;
-  bpf_prog_info info{};
-  uint32_t size = sizeof(info);
-  if (bpf_obj_get_info_by_fd(bpf_program__fd(sample_program()), &info, &size) == 0) {
-    cost.run_time_ns = info.run_time_ns;
-    cost.run_count = info.run_cnt;
-  }
-  return cost;
-}
-
-uint64_t LiveKernelSource::memory_bytes() const {
-  const auto cpus = static_cast<uint64_t>(std::max(libbpf_num_possible_cpus(), 1));
-  return options_.ring_bytes + maps_->memory_bytes() +
-         cpus * (bpf_map__value_size(skeleton_->maps.scratches) +
-                 bpf_map__value_size(skeleton_->maps.counters)) +
-         news_->memory_bytes();
 }
 
 }  // namespace

@@ -63,12 +63,6 @@ struct KernelBook {
   uint64_t process_events_lost = 0;
 };
 
-// Cost of the programs; all zero unless statistics are on (kernel.bpf_stats_enabled).
-struct ProgramCost {
-  uint64_t run_time_ns = 0;
-  uint64_t run_count = 0;
-};
-
 class KernelSource {
  public:
   virtual ~KernelSource() = default;
@@ -98,10 +92,6 @@ class KernelSource {
   virtual unwind::KernelTables& kernel_tables() = 0;
 
   virtual KernelBook ReadBook() = 0;
-  virtual ProgramCost ReadCost() = 0;
-  virtual bool uses_bpf_loop() const = 0;
-  // Bytes of maps and rings that the kernel holds for us.
-  virtual uint64_t memory_bytes() const = 0;
 };
 
 }  // namespace vesta::agent::source

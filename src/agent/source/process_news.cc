@@ -197,10 +197,4 @@ void ProcessNews::Drain(std::vector<ProcessEvent>& events) {
   });
 }
 
-size_t ProcessNews::memory_bytes() const {
-  size_t sum = 0;
-  for (const Ring& ring : rings_) sum += ring.mapped_bytes;
-  return sum;
-}
-
 }  // namespace vesta::agent::source

@@ -38,7 +38,6 @@ class ProcessNews {
   uint64_t received_count() const { return received_count_; }
   uint64_t lost_count() const { return lost_count_; }
   uint64_t damaged_count() const { return damaged_count_; }
-  size_t memory_bytes() const;
 
  private:
   struct Ring {
