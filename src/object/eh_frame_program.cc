@@ -80,9 +80,10 @@ bool FrameProgram::Next() {
   return true;
 }
 
-std::optional<FrameRules> FrameProgram::InitialRules(const CommonEntry& common,
+std::optional<FrameRules> FrameProgram::InitialRules(const FrameArchitecture& architecture,
+                                                     const CommonEntry& common,
                                                      const FrameSection& section) {
-  FrameProgram program;
+  FrameProgram program(architecture);
   program.Start(common, FrameRules{}, FrameEntry{0, 1, 0, common.instructions}, section);
   program.initial_ = nullptr;
   while (!program.damaged_ && !program.reader_.AtEnd()) {
@@ -236,7 +237,7 @@ void FrameProgram::SetFrameOffset(int64_t offset) {
 }
 
 RegisterRule* FrameProgram::RuleOf(uint64_t column) {
-  if (column == kFramePointerColumn) return &rules_.frame_pointer;
+  if (column == architecture_.frame_pointer_column) return &rules_.frame_pointer;
   if (column == common_->return_column) return &rules_.return_address;
   return nullptr;
 }
@@ -260,7 +261,7 @@ void FrameProgram::SetExpressionRule(uint64_t column, RegisterRule::Kind kind) {
 
 void FrameProgram::Restore(uint64_t column) {
   if (initial_ == nullptr) return Damage();
-  if (column == kFramePointerColumn) {
+  if (column == architecture_.frame_pointer_column) {
     rules_.frame_pointer = initial_->frame_pointer;
   } else if (column == common_->return_column) {
     rules_.return_address = initial_->return_address;

@@ -10,13 +10,9 @@
 
 #include "src/base/byte_reader.h"
 #include "src/object/eh_frame.h"
+#include "src/object/frame_architecture.h"
 
 namespace vesta::object {
-
-// Registers by their DWARF numbers on x86-64.
-inline constexpr uint64_t kFramePointerColumn = 6;
-inline constexpr uint64_t kStackPointerColumn = 7;
-inline constexpr uint64_t kReturnColumn = 16;
 
 // Where the caller's value of one register is.
 struct RegisterRule {
@@ -58,6 +54,8 @@ struct FrameRules {
 // Owner: one thread; the bytes of the entry outlive the run.
 class FrameProgram {
  public:
+  explicit FrameProgram(const FrameArchitecture& architecture) : architecture_(architecture) {}
+
   // initial: the rules after the common entry's instructions.
   void Start(const CommonEntry& common, const FrameRules& initial, const FrameEntry& entry,
              const FrameSection& section);
@@ -71,7 +69,8 @@ class FrameProgram {
   bool damaged() const { return damaged_; }
 
   // The rules after the instructions of a common entry; empty when those are damaged.
-  static std::optional<FrameRules> InitialRules(const CommonEntry& common,
+  static std::optional<FrameRules> InitialRules(const FrameArchitecture& architecture,
+                                                const CommonEntry& common,
                                                 const FrameSection& section);
 
  private:
@@ -92,6 +91,7 @@ class FrameProgram {
   std::span<const std::byte> ReadBlock();
   void Damage() { damaged_ = true; }
 
+  FrameArchitecture architecture_;
   base::ByteReader reader_{{}};
   const CommonEntry* common_ = nullptr;
   const FrameRules* initial_ = nullptr;  // null while the common entry itself runs

@@ -114,12 +114,18 @@ std::optional<SimpleExpression> ReadSimpleExpression(std::span<const std::byte> 
   return simple;
 }
 
-// The expression that linkers write for PLT stubs, CFA = sp + 8 + ((pc & 15) >= n) * 8; gives n.
-std::optional<uint32_t> ReadPltExpression(std::span<const std::byte> expression) {
+// The expression that x86-64 linkers write for PLT stubs, CFA = sp + 8 + ((pc & 15) >= n) * 8;
+// gives n.
+std::optional<uint32_t> ReadPltExpression(const FrameArchitecture& architecture,
+                                          std::span<const std::byte> expression) {
+  if (architecture.machine != Machine::kX86_64) return std::nullopt;
   base::ByteReader reader(expression);
   const auto is_next = [&](uint8_t operation) { return reader.Read<uint8_t>() == operation; };
-  if (!is_next(kBreg0 + kStackPointerColumn) || reader.ReadSleb128() != 8) return std::nullopt;
-  if (!is_next(kBreg0 + kReturnColumn) || reader.ReadSleb128() != 0) return std::nullopt;
+  const auto is_register = [&](uint8_t column, int64_t offset) {
+    return is_next(static_cast<uint8_t>(kBreg0 + column)) && reader.ReadSleb128() == offset;
+  };
+  if (!is_register(architecture.stack_pointer_column, 8)) return std::nullopt;
+  if (!is_register(architecture.return_column, 0)) return std::nullopt;
   if (!is_next(kLit0 + 15) || !is_next(kAnd)) return std::nullopt;
   const auto literal = reader.Read<uint8_t>();
   if (literal < kLit0 || literal > kLit0 + 15) return std::nullopt;
@@ -131,9 +137,10 @@ std::optional<uint32_t> ReadPltExpression(std::span<const std::byte> expression)
 }
 
 // A row for CFA = sp or fp + 8 * n with the return address at CFA - 8; empty when it does not fit.
-std::optional<uint32_t> InlineRow(const abi_rule& rule) {
-  const bool is_sp = rule.cfa_register == kStackPointerColumn;
-  if (rule.cfa_kind != ABI_CFA_REGISTER || (!is_sp && rule.cfa_register != kFramePointerColumn) ||
+std::optional<uint32_t> InlineRow(const FrameArchitecture& architecture, const abi_rule& rule) {
+  const bool is_sp = rule.cfa_register == architecture.stack_pointer_column;
+  if (rule.cfa_kind != ABI_CFA_REGISTER ||
+      (!is_sp && rule.cfa_register != architecture.frame_pointer_column) ||
       rule.ra_kind != ABI_RA_AT_CFA || rule.ra_offset != -kWordBytes) {
     return std::nullopt;
   }
@@ -155,14 +162,15 @@ std::optional<uint32_t> InlineRow(const abi_rule& rule) {
   return RowBits(is_sp ? ABI_ROW_SP : ABI_ROW_FP, words | saved << ABI_OPERAND_CFA_BITS);
 }
 
-bool EncodeFrameAddress(const FrameAddressRule& from, abi_rule& rule) {
+bool EncodeFrameAddress(const FrameArchitecture& architecture, const FrameAddressRule& from,
+                        abi_rule& rule) {
   SimpleExpression simple{from.register_column, from.offset, false, 0};
   if (!from.expression.empty()) {
     const auto read = ReadSimpleExpression(from.expression);
     if (!read.has_value()) return false;
     simple = *read;
   }
-  if (simple.register_column >= kReturnColumn || !Fits<int32_t>(simple.offset) ||
+  if (simple.register_column >= architecture.register_count || !Fits<int32_t>(simple.offset) ||
       !Fits<int16_t>(simple.extra)) {
     return false;
   }
@@ -182,7 +190,8 @@ std::optional<int64_t> OffsetFromFrameAddress(const SimpleExpression& place, con
   return place.offset - rule.cfa_offset;
 }
 
-bool EncodeFramePointer(const RegisterRule& from, abi_rule& rule) {
+bool EncodeFramePointer(const FrameArchitecture& architecture, const RegisterRule& from,
+                        abi_rule& rule) {
   using Kind = RegisterRule::Kind;
   int64_t offset = 0;
   switch (from.kind) {
@@ -201,7 +210,7 @@ bool EncodeFramePointer(const RegisterRule& from, abi_rule& rule) {
       if (const auto from_cfa = OffsetFromFrameAddress(*place, rule)) {
         rule.fp_kind = ABI_FP_AT_CFA;
         offset = *from_cfa;
-      } else if (place->register_column == kFramePointerColumn) {
+      } else if (place->register_column == architecture.frame_pointer_column) {
         rule.fp_kind = ABI_FP_AT_FP;
         offset = place->offset;
       } else {
@@ -217,14 +226,15 @@ bool EncodeFramePointer(const RegisterRule& from, abi_rule& rule) {
   return true;
 }
 
-bool EncodeReturnAddress(const RegisterRule& from, abi_rule& rule) {
+bool EncodeReturnAddress(const FrameArchitecture& architecture, const RegisterRule& from,
+                         abi_rule& rule) {
   using Kind = RegisterRule::Kind;
   int64_t offset = 0;
   rule.ra_kind = ABI_RA_AT_CFA;
   if (from.kind == Kind::kAtOffset) {
     offset = from.value;
   } else if (from.kind == Kind::kRegister) {
-    if (from.value < 0 || from.value >= static_cast<int64_t>(kReturnColumn)) return false;
+    if (from.value < 0 || from.value >= architecture.register_count) return false;
     rule.ra_kind = ABI_RA_REGISTER;
     offset = from.value;
   } else if (from.kind == Kind::kAtExpression) {
@@ -250,21 +260,21 @@ uint32_t RowEncoder::Encode(const FrameRules& rules) {
   if (!rules.frame_address.is_set) return kUnsupported;
   abi_rule rule{};
   if (!rules.frame_address.expression.empty()) {
-    if (const auto step = ReadPltExpression(rules.frame_address.expression)) {
+    if (const auto step = ReadPltExpression(architecture_, rules.frame_address.expression)) {
       const bool is_plain = rules.return_address.kind == RegisterRule::Kind::kAtOffset &&
                             rules.return_address.value == -kWordBytes &&
-                            EncodeFramePointer(rules.frame_pointer, rule) &&
+                            EncodeFramePointer(architecture_, rules.frame_pointer, rule) &&
                             rule.fp_kind == ABI_FP_SAME;
       if (!is_plain) return kUnsupported;
       return SpecialRowBits(ABI_SPECIAL_PLT | *step << ABI_SPECIAL_PLT_SHIFT);
     }
   }
-  if (!EncodeFrameAddress(rules.frame_address, rule) ||
-      !EncodeFramePointer(rules.frame_pointer, rule) ||
-      !EncodeReturnAddress(rules.return_address, rule)) {
+  if (!EncodeFrameAddress(architecture_, rules.frame_address, rule) ||
+      !EncodeFramePointer(architecture_, rules.frame_pointer, rule) ||
+      !EncodeReturnAddress(architecture_, rules.return_address, rule)) {
     return kUnsupported;
   }
-  if (const auto row = InlineRow(rule)) return *row;
+  if (const auto row = InlineRow(architecture_, rule)) return *row;
   return EncodeRule(rule);
 }
 

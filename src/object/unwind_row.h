@@ -25,6 +25,8 @@ constexpr uint32_t SpecialRowBits(uint32_t special) { return RowBits(ABI_ROW_SPE
 // Cost: a few compares for what fits into a row; else a look-up among the image's few rules.
 class RowEncoder {
  public:
+  explicit RowEncoder(const FrameArchitecture& architecture) : architecture_(architecture) {}
+
   uint32_t Encode(const FrameRules& rules);
   const std::vector<abi_rule>& rules() const { return rules_; }
 
@@ -33,6 +35,7 @@ class RowEncoder {
 
   using RuleKey =
       std::tuple<uint8_t, uint8_t, uint8_t, uint8_t, int32_t, int32_t, int16_t, int16_t>;
+  FrameArchitecture architecture_;
   std::vector<abi_rule> rules_;
   std::map<RuleKey, uint32_t> number_of_rule_;
 };

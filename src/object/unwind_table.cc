@@ -13,6 +13,7 @@
 #include "src/base/byte_reader.h"
 #include "src/object/eh_frame.h"
 #include "src/object/eh_frame_program.h"
+#include "src/object/frame_architecture.h"
 #include "src/object/unwind_row.h"
 
 namespace vesta::object {
@@ -64,7 +65,13 @@ void SortByStart(std::vector<uint64_t>& keys) {
 
 class UnwindTableBuilder {
  public:
-  UnwindTableBuilder(const ElfFile& elf, const ByteSource& source) : elf_(elf), source_(source) {}
+  UnwindTableBuilder(const ElfFile& elf, const ByteSource& source,
+                     const FrameArchitecture& architecture)
+      : elf_(elf),
+        source_(source),
+        architecture_(architecture),
+        encoder_(architecture),
+        program_(architecture) {}
 
   Result<UnwindTable> Build(std::span<const RowRange> overrides);
 
@@ -92,6 +99,7 @@ class UnwindTableBuilder {
 
   const ElfFile& elf_;
   const ByteSource& source_;
+  FrameArchitecture architecture_;
   UnwindTableStats stats_;
   bool promises_rules_ = false;
 
@@ -232,7 +240,7 @@ void UnwindTableBuilder::IndexEntries() {
   stats_.fde_count = keys_.size();
   SortByStart(keys_);
   for (const CommonEntry& common : reader_->common_entries()) {
-    initial_rules_.push_back(FrameProgram::InitialRules(common, section_));
+    initial_rules_.push_back(FrameProgram::InitialRules(architecture_, common, section_));
   }
   // An entry with others inside is run again for each piece; nobody may make that quadratic.
   instruction_bytes_left_ = section_.bytes.size() * 4 + (1 << 20);
@@ -390,9 +398,6 @@ void UnwindTableBuilder::WriteRows(RowWriter& writer) {
 }
 
 Result<UnwindTable> UnwindTableBuilder::Build(std::span<const RowRange> overrides) {
-  if (elf_.machine() != Machine::kX86_64) {
-    return Error(ErrorCode::kUnsupported, "unwind tables are made for x86-64 only");
-  }
   base_vaddr_ = std::numeric_limits<uint64_t>::max();
   for (const LoadSegment& segment : elf_.load_segments()) {
     if (!segment.executable || code_segments_.size() >= kCodeSegmentsMax) continue;
@@ -433,7 +438,11 @@ Result<UnwindTable> UnwindTableBuilder::Build(std::span<const RowRange> override
 
 Result<UnwindTable> BuildUnwindTable(const ElfFile& elf, const ByteSource& source,
                                      std::span<const RowRange> overrides) {
-  return UnwindTableBuilder(elf, source).Build(overrides);
+  const auto architecture = FrameArchitectureOf(elf.machine());
+  if (!architecture.has_value() || architecture->machine != Machine::kX86_64) {
+    return Error(ErrorCode::kUnsupported, "unwind tables are made for x86-64 only");
+  }
+  return UnwindTableBuilder(elf, source, *architecture).Build(overrides);
 }
 
 std::optional<LookupResult> LookupRow(std::span<const uint32_t> words, uint64_t image_address) {
