@@ -63,6 +63,9 @@ struct walk_state {
 	__u32 frame_count;
 	__u32 fallback_count; /* frames whose caller was found by the frame pointer */
 	__u32 signal_count;
+	/* Number of the last frame whose `registers` were all known: the leaf, or the one that a
+	 * signal interrupted. From there a walk that needs more of them can be taken again. */
+	__u32 interrupted_frame;
 	__u8 interrupted;	  /* pc is exact and `registers` are this frame's */
 	__u8 unmapped;		  /* the last frame lay in no known mapping */
 	__u8 knows_all_mappings;  /* no use to ask again: cross one unmapped frame if possible */
@@ -83,6 +86,7 @@ WALK_INLINE void walk_start(struct walk_state *w, __u32 mapping_first, __u32 map
 	w->frame_count = 0;
 	w->fallback_count = 0;
 	w->signal_count = 0;
+	w->interrupted_frame = 0;
 	w->interrupted = 1;
 	w->unmapped = 0;
 	w->knows_all_mappings = 0;
@@ -349,6 +353,8 @@ WALK_INLINE int walk_step(struct walk_state *w, struct abi_frame *frame)
 	__u32 row = 0, rules_word = 0, operand;
 	walk_table_t table;
 
+	if (w->interrupted)
+		w->interrupted_frame = w->frame_count;
 	frame->flags = w->interrupted ? ABI_FRAME_INTERRUPTED : 0;
 	frame->reserved[0] = 0;
 	frame->reserved[1] = 0;

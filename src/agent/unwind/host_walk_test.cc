@@ -63,6 +63,7 @@ class Machine {
   struct Walked {
     std::vector<abi_frame> frames;
     int reason = 0;
+    uint32_t interrupted_frame = 0;
   };
   // Registers: pc as image address, unless absolute.
   Walked Walk(uint64_t pc, uint64_t sp, uint64_t fp, bool knows_all_mappings = false) {
@@ -86,6 +87,7 @@ class Machine {
       walked.reason = walk.walk_step(&state, &frame);
       walked.frames.push_back(frame);
     }
+    walked.interrupted_frame = state.interrupted_frame;
     return walked;
   }
 
@@ -209,6 +211,7 @@ TEST(HostWalkTest, SignalFrameRestoresEverythingAndIsExact) {
   EXPECT_EQ(walked.frames[1].address, 0x1100u) << "the trampoline itself, not the byte before";
   EXPECT_EQ(walked.frames[2].address, 0x1200u) << "interrupted: exact";
   EXPECT_EQ(walked.frames[2].flags, ABI_FRAME_INTERRUPTED);
+  EXPECT_EQ(walked.interrupted_frame, 2u) << "all registers are known there, too";
 }
 
 TEST(HostWalkTest, RulesThatDoNotFitARow) {
