@@ -6,7 +6,7 @@
  *   abi_frame   user[user_frame_count]           leaf first
  *   __u64       kernel[kernel_frame_count]       leaf first, raw kernel addresses
  *   abi_resume  resume                           only if stack_bytes is not 0
- *   __u8        stack[stack_bytes]               the user stack from resume.sp upwards
+ *   __u8        stack[stack_bytes]               the user stack from resume.stack_address upwards
  *
  * The last two let the agent finish a walk that the kernel could not, because the process, a mapping
  * or a table was not known yet: it drops the last user frame and walks on from there.
@@ -26,6 +26,9 @@ enum {
 	ABI_KERNEL_FRAMES_MAX = 127, /* kernel default of perf_event_max_stack */
 	ABI_COMM_BYTES = 16,         /* TASK_COMM_LEN */
 	ABI_STACK_COPY_PAGES_MAX = 12,
+	/* Below the stack pointer, functions may keep what they need (x86-64 psABI), and rules point
+	 * there: after an epilogue has popped a register, its place is still the one to read. */
+	ABI_RED_ZONE_BYTES = 128,
 	ABI_PAYLOAD_BYTES_MAX = 65536,
 };
 
@@ -64,7 +67,7 @@ struct abi_frame {
 
 /* Why the user walk ended. X(name, is_complete, meaning) */
 #define ABI_STOP_REASONS(X)                                                                          \
-	X(NO_USER_STACK, 1, "kernel thread, or no user part to walk")                                \
+	X(NO_USER_STACK, 1, "kernel thread, or in the middle of execve or exit: no user memory")      \
 	X(ROOT, 1, "reached a root by its rule: return address undefined, or a known root function") \
 	X(ROOT_FRAME_POINTER, 1, "reached a frame whose frame pointer is zero")                      \
 	X(DEPTH, 0, "more frames than the walker's limit")                                           \
@@ -114,6 +117,7 @@ struct abi_resume {
 	__u64 pc;
 	__u64 sp;
 	__u64 fp;
+	__u64 stack_address; /* of the first copied byte */
 	__u32 interrupted; /* pc is exact and the registers are this frame's */
 	__u32 reserved;
 	__u64 registers[17]; /* in DWARF order, [16] = instruction pointer */
@@ -125,7 +129,7 @@ struct abi_resume {
 #define ABI_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
 ABI_ASSERT(sizeof(struct abi_frame) == 16, "abi_frame");
-ABI_ASSERT(sizeof(struct abi_resume) == 168, "abi_resume");
+ABI_ASSERT(sizeof(struct abi_resume) == 176, "abi_resume");
 ABI_ASSERT(sizeof(struct abi_sample) == 96, "abi_sample");
 ABI_ASSERT(__builtin_offsetof(struct abi_sample, comm) == 80, "abi_sample.comm");
 

@@ -185,10 +185,20 @@ static __always_inline __u32 parent_with_same_images(void)
 	return BPF_CORE_READ(leader, real_parent, tgid);
 }
 
+/* False after exit has let the memory go, and while execve has replaced it but not yet the registers,
+ * which still speak of the old program. */
+static __always_inline int has_user_memory(void)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+
+	/* No memory: reading through the null pointer gives 0 as well. */
+	return BPF_CORE_READ(task, mm, start_stack) != 0;
+}
+
 /* Fills user frames and the stop reason. */
 static __always_inline void take_user_stack(struct scratch *s, const struct task_facts *facts,
 					    __u32 tgid, struct abi_counter_page *page,
-					    int has_bpf_loop)
+					    int in_kernel_mode, int has_bpf_loop)
 {
 	struct abi_process *process;
 
@@ -202,6 +212,10 @@ static __always_inline void take_user_stack(struct scratch *s, const struct task
 	}
 	if (compat_read_user_registers(&s->saved) != 0) {
 		s->stop_reason = ABI_STOP_NO_REGISTERS;
+		return;
+	}
+	if (in_kernel_mode && !has_user_memory()) {
+		s->stop_reason = ABI_STOP_NO_USER_STACK;
 		return;
 	}
 	if ((s->saved.cs & 3) != 3) { /* an I/O worker of the kernel: it never was in user mode */
@@ -256,7 +270,11 @@ static __always_inline __u32 copy_stack(struct scratch *s, __u32 offset)
 	resume->reserved = 0;
 	__builtin_memcpy(resume->registers, s->walk.registers.value, sizeof(resume->registers));
 	at = offset + sizeof(*resume);
-	address = s->walk.sp;
+	address = s->walk.sp - ABI_RED_ZONE_BYTES;
+	/* The page below may never have been touched. */
+	if (bpf_probe_read_user(s->payload + at, sizeof(__u64), (const void *)address) != 0)
+		address = s->walk.sp;
+	resume->stack_address = address;
 	/* Page by page: a read that touches an absent page gives nothing at all. */
 	for (i = 0; i < ABI_STACK_COPY_PAGES_MAX; i++) {
 		__u32 chunk = PAGE_BYTES - (address & (PAGE_BYTES - 1));
@@ -312,6 +330,7 @@ static __always_inline int take_sample(void *context, int has_bpf_loop)
 	__u32 tgid = pid_tgid >> 32;
 	__u32 zero = 0, frames_bytes, resume_bytes = 0;
 	long kernel_bytes;
+	int in_kernel_mode;
 
 	page = bpf_map_lookup_elem(&counters, &zero);
 	s = scratch_of_this_cpu();
@@ -334,14 +353,15 @@ static __always_inline int take_sample(void *context, int has_bpf_loop)
 
 	s->sample.time_mono_ns = bpf_ktime_get_ns();
 	read_task(&facts);
-	take_user_stack(s, &facts, tgid, page, has_bpf_loop);
+	in_kernel_mode = !interrupted_in_user_mode(context);
+	take_user_stack(s, &facts, tgid, page, in_kernel_mode, has_bpf_loop);
 
 	frames_bytes = s->walk.frame_count * sizeof(struct abi_frame);
 	if (frames_bytes > FRAMES_BYTES_MAX)
 		frames_bytes = FRAMES_BYTES_MAX;
 	/* Asking for a kernel stack costs something even where there is none. */
 	kernel_bytes = 0;
-	if (!interrupted_in_user_mode(context))
+	if (in_kernel_mode)
 		kernel_bytes = bpf_get_stack(context, s->payload + frames_bytes, KERNEL_BYTES_MAX, 0);
 	if (kernel_bytes < 0)
 		kernel_bytes = 0;

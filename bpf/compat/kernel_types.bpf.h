@@ -23,8 +23,13 @@ struct signal_struct {
 	atomic_t live; /* threads of the process that have not exited */
 };
 
+struct mm_struct {
+	unsigned long start_stack; /* 0 until execve has set the memory up */
+};
+
 struct task_struct {
 	void *stack;
+	struct mm_struct *mm; /* NULL once exit has let it go */
 	unsigned int flags;
 	int pid;
 	int tgid;

@@ -20,7 +20,7 @@ FinishedWalk WalkFinisher::Finish(std::span<const abi_frame> user, const abi_res
   bool starts = true;
   for (;;) {
     const std::span<const abi_mapping> mappings = callbacks.mappings();
-    HostWalk walk(stack, resume.sp, mappings, table_of);
+    HostWalk walk(stack, resume.stack_address, mappings, table_of);
     if (starts) {
       walk.walk_start(&state, 0, static_cast<uint32_t>(mappings.size()));
       state.pc = resume.pc;

@@ -29,6 +29,7 @@ class WalkFinisherTest : public testing::Test {
     abi_resume resume{};
     resume.pc = 0x401010;
     resume.sp = kStack;
+    resume.stack_address = kStack - below_sp_.size() * sizeof(uint64_t);
     resume.interrupted = 1;
     WalkFinisher::Callbacks callbacks;
     callbacks.mappings = [this] { return std::span<const abi_mapping>(mappings_); };
@@ -39,14 +40,18 @@ class WalkFinisherTest : public testing::Test {
     };
     callbacks.load_table = [this](uint32_t slot) {
       ++loads_;
-      return loadable_ && kernel_.StoreTable(slot, SmallTable()).ok();
+      return loadable_ && kernel_.StoreTable(slot, table_).ok();
     };
-    return WalkFinisher(kernel_).Finish(std::span(&leaf, 1), resume,
-                                        std::as_bytes(std::span(stack_)), callbacks);
+    std::vector<uint64_t> copy = below_sp_;
+    copy.insert(copy.end(), stack_.begin(), stack_.end());
+    return WalkFinisher(kernel_).Finish(std::span(&leaf, 1), resume, std::as_bytes(std::span(copy)),
+                                        callbacks);
   }
 
   FakeKernelTables kernel_;
+  std::vector<uint64_t> below_sp_;
   std::vector<uint64_t> stack_{0x401810, 0, 0, 0};
+  std::vector<uint32_t> table_ = SmallTable();
   std::vector<abi_mapping> mappings_;
   std::vector<abi_mapping> to_be_learnt_{{0x400000, 0x410000, 0x400000, 3, 3}};
   bool loadable_ = true;
@@ -90,6 +95,15 @@ TEST_F(WalkFinisherTest, EndlessStackEndsAtTheDepthLimit) {
 
 TEST_F(WalkFinisherTest, CopyTooShortIsAReadFault) {
   stack_.clear();
+  EXPECT_EQ(Finish().reason, ABI_STOP_READ_FAULT);
+}
+
+// After "pop rbp; pop r12" the rule of rbp still points to where it was pushed.
+TEST_F(WalkFinisherTest, ReadsRegistersThatAnEpilogueHasAlreadyPopped) {
+  below_sp_ = {0, 0};
+  table_[10] = (1u | 3u << ABI_OPERAND_CFA_BITS) << ABI_ROW_OPERAND_SHIFT;
+  EXPECT_EQ(Finish().reason, ABI_STOP_ROOT);
+  below_sp_.clear();
   EXPECT_EQ(Finish().reason, ABI_STOP_READ_FAULT);
 }
 
