@@ -50,8 +50,9 @@ int64_t Multiply(uint64_t a, int64_t b) {
 
 }  // namespace
 
-void FrameProgram::Start(const CommonEntry& common, const FrameRules& initial,
-                         const FrameEntry& entry, const FrameSection& section) {
+template <typename Rules>
+void BasicFrameProgram<Rules>::Start(const CommonEntry& common, const Rules& initial,
+                                     const FrameEntry& entry, const FrameSection& section) {
   reader_ = base::ByteReader(entry.instructions);
   common_ = &common;
   initial_ = &initial;
@@ -65,7 +66,8 @@ void FrameProgram::Start(const CommonEntry& common, const FrameRules& initial,
   damaged_ = false;
 }
 
-bool FrameProgram::Next() {
+template <typename Rules>
+bool BasicFrameProgram<Rules>::Next() {
   if (damaged_ || end_vaddr_ >= entry_end_vaddr_) return false;
   start_vaddr_ = end_vaddr_;
   rules_changed_ = is_first_;
@@ -80,11 +82,12 @@ bool FrameProgram::Next() {
   return true;
 }
 
-std::optional<FrameRules> FrameProgram::InitialRules(const FrameArchitecture& architecture,
-                                                     const CommonEntry& common,
-                                                     const FrameSection& section) {
-  FrameProgram program(architecture);
-  program.Start(common, FrameRules{}, FrameEntry{0, 1, 0, common.instructions}, section);
+template <typename Rules>
+std::optional<Rules> BasicFrameProgram<Rules>::InitialRules(const FrameArchitecture& architecture,
+                                                            const CommonEntry& common,
+                                                            const FrameSection& section) {
+  BasicFrameProgram program(architecture);
+  program.Start(common, Rules{}, FrameEntry{0, 1, 0, common.instructions}, section);
   program.initial_ = nullptr;
   while (!program.damaged_ && !program.reader_.AtEnd()) {
     program.Execute(program.reader_.Read<uint8_t>());
@@ -93,7 +96,8 @@ std::optional<FrameRules> FrameProgram::InitialRules(const FrameArchitecture& ar
   return program.rules_;
 }
 
-void FrameProgram::Execute(uint8_t opcode) {
+template <typename Rules>
+void BasicFrameProgram<Rules>::Execute(uint8_t opcode) {
   const uint8_t operand = opcode & 0x3f;
   switch (opcode & 0xc0) {
     case kAdvanceLoc:
@@ -112,7 +116,8 @@ void FrameProgram::Execute(uint8_t opcode) {
   if (!reader_.ok()) Damage();
 }
 
-void FrameProgram::ExecuteExtended(uint8_t opcode) {
+template <typename Rules>
+void BasicFrameProgram<Rules>::ExecuteExtended(uint8_t opcode) {
   using Kind = RegisterRule::Kind;
   uint64_t column = 0;
   switch (opcode) {
@@ -215,14 +220,16 @@ void FrameProgram::ExecuteExtended(uint8_t opcode) {
   }
 }
 
-void FrameProgram::DefineFrameAddress(uint64_t register_column, int64_t offset) {
+template <typename Rules>
+void BasicFrameProgram<Rules>::DefineFrameAddress(uint64_t register_column, int64_t offset) {
   rules_.frame_address = FrameAddressRule{true, register_column, offset, {}};
   rules_changed_ = true;
 }
 
 // Changing one half needs the other one. Hand-written code names a register after an expression and
 // means the offset from before it, as the C++ runtime does.
-void FrameProgram::SetFrameRegister(uint64_t register_column) {
+template <typename Rules>
+void BasicFrameProgram<Rules>::SetFrameRegister(uint64_t register_column) {
   FrameAddressRule& rule = rules_.frame_address;
   if (!rule.is_set) return Damage();
   rule.register_column = register_column;
@@ -230,66 +237,65 @@ void FrameProgram::SetFrameRegister(uint64_t register_column) {
   rules_changed_ = true;
 }
 
-void FrameProgram::SetFrameOffset(int64_t offset) {
+template <typename Rules>
+void BasicFrameProgram<Rules>::SetFrameOffset(int64_t offset) {
   if (!rules_.frame_address.is_set) return Damage();
   rules_.frame_address.offset = offset;
   rules_changed_ = true;
 }
 
-RegisterRule* FrameProgram::RuleOf(uint64_t column) {
-  if (column == architecture_.frame_pointer_column) return &rules_.frame_pointer;
-  if (column == common_->return_column) return &rules_.return_address;
-  return nullptr;
-}
-
-void FrameProgram::SetRule(uint64_t column, const RegisterRule& rule) {
-  RegisterRule* const target = RuleOf(column);
+template <typename Rules>
+void BasicFrameProgram<Rules>::SetRule(uint64_t column, const RegisterRule& rule) {
+  RegisterRule* const target = Rules::Find(rules_, architecture_, common_->return_column, column);
   if (target == nullptr) return;
   *target = rule;
   rules_changed_ = true;
 }
 
-void FrameProgram::SetFactoredRule(uint64_t column, RegisterRule::Kind kind, uint64_t factor) {
+template <typename Rules>
+void BasicFrameProgram<Rules>::SetFactoredRule(uint64_t column, RegisterRule::Kind kind,
+                                               uint64_t factor) {
   SetRule(column, {kind, Multiply(factor, common_->data_alignment), {}});
 }
 
-void FrameProgram::SetExpressionRule(uint64_t column, RegisterRule::Kind kind) {
+template <typename Rules>
+void BasicFrameProgram<Rules>::SetExpressionRule(uint64_t column, RegisterRule::Kind kind) {
   const auto expression = ReadBlock();
   if (expression.empty()) return Damage();
   SetRule(column, {kind, 0, expression});
 }
 
-void FrameProgram::Restore(uint64_t column) {
+template <typename Rules>
+void BasicFrameProgram<Rules>::Restore(uint64_t column) {
   if (initial_ == nullptr) return Damage();
-  if (column == architecture_.frame_pointer_column) {
-    rules_.frame_pointer = initial_->frame_pointer;
-  } else if (column == common_->return_column) {
-    rules_.return_address = initial_->return_address;
-  } else {
-    return;
-  }
-  rules_changed_ = true;
+  const RegisterRule* const rule =
+      Rules::Find(*initial_, architecture_, common_->return_column, column);
+  if (rule != nullptr) SetRule(column, *rule);
 }
 
-void FrameProgram::RememberState() {
+template <typename Rules>
+void BasicFrameProgram<Rules>::RememberState() {
   if (remembered_.size() >= kRememberedMax) return Damage();
   remembered_.push_back(rules_);
 }
 
-void FrameProgram::RestoreState() {
+template <typename Rules>
+void BasicFrameProgram<Rules>::RestoreState() {
   if (remembered_.empty()) return Damage();
   rules_ = remembered_.back();
   remembered_.pop_back();
   rules_changed_ = true;
 }
 
-void FrameProgram::Advance(uint64_t count) {
+template <typename Rules>
+void BasicFrameProgram<Rules>::Advance(uint64_t count) {
   const uint64_t location = location_vaddr_ + count * common_->code_alignment;
   if (location < location_vaddr_) return Damage();
   location_vaddr_ = location;
 }
 
-void FrameProgram::SetLocation() {
+template <typename Rules>
+void BasicFrameProgram<Rules>::SetLocation() {
   size_t position = instructions_offset_ + reader_.position();
   const auto pointer =
       ReadEncodedPointer(section_.bytes, position, section_.vaddr, common_->pointer_encoding);
@@ -300,7 +306,8 @@ void FrameProgram::SetLocation() {
   reader_.Seek(position - instructions_offset_);
 }
 
-std::span<const std::byte> FrameProgram::ReadBlock() {
+template <typename Rules>
+std::span<const std::byte> BasicFrameProgram<Rules>::ReadBlock() {
   const uint64_t size = reader_.ReadUleb128();
   if (size > reader_.remaining()) {
     reader_.Fail();
@@ -308,5 +315,8 @@ std::span<const std::byte> FrameProgram::ReadBlock() {
   }
   return reader_.ReadBytes(static_cast<size_t>(size));
 }
+
+template class BasicFrameProgram<FrameRules>;
+template class BasicFrameProgram<RegisterRules>;
 
 }  // namespace vesta::object

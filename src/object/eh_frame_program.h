@@ -2,6 +2,7 @@
 // code, how the frame address, the frame pointer and the return address are found.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -39,10 +40,34 @@ struct FrameAddressRule {
   std::span<const std::byte> expression;
 };
 
+// Rules of the columns that the unwind table holds.
 struct FrameRules {
   FrameAddressRule frame_address;
   RegisterRule frame_pointer;
   RegisterRule return_address;
+
+  // The rule of a column; null for one that is not followed. Self is FrameRules or const
+  // FrameRules.
+  template <typename Self>
+  static auto Find(Self& self, const FrameArchitecture& architecture, uint64_t return_column,
+                   uint64_t column) -> decltype(&self.frame_pointer) {
+    if (column == architecture.frame_pointer_column) return &self.frame_pointer;
+    if (column == return_column) return &self.return_address;
+    return nullptr;
+  }
+};
+
+// Rules of all general registers.
+struct RegisterRules {
+  static constexpr size_t kColumnCount = 33;  // x86-64 needs 17, arm64 32
+  FrameAddressRule frame_address;
+  std::array<RegisterRule, kColumnCount> columns;
+
+  template <typename Self>
+  static auto Find(Self& self, const FrameArchitecture&, uint64_t, uint64_t column)
+      -> decltype(&self.columns[0]) {
+    return column < kColumnCount ? &self.columns[static_cast<size_t>(column)] : nullptr;
+  }
 };
 
 // One run over the instructions of an entry, a stretch of code at a time:
@@ -52,26 +77,27 @@ struct FrameRules {
 //        unless it is damaged.
 // Cost:  no allocation but the stack of remembered rules, which Start() reuses.
 // Owner: one thread; the bytes of the entry outlive the run.
-class FrameProgram {
+// Rules is FrameRules or RegisterRules.
+template <typename Rules>
+class BasicFrameProgram {
  public:
-  explicit FrameProgram(const FrameArchitecture& architecture) : architecture_(architecture) {}
+  explicit BasicFrameProgram(const FrameArchitecture& architecture) : architecture_(architecture) {}
 
   // initial: the rules after the common entry's instructions.
-  void Start(const CommonEntry& common, const FrameRules& initial, const FrameEntry& entry,
+  void Start(const CommonEntry& common, const Rules& initial, const FrameEntry& entry,
              const FrameSection& section);
   bool Next();
 
   uint64_t start_vaddr() const { return start_vaddr_; }
   uint64_t end_vaddr() const { return end_vaddr_; }
-  const FrameRules& rules() const { return rules_; }
+  const Rules& rules() const { return rules_; }
   // False when the rules are those of the stretch before; never on the first stretch.
   bool rules_changed() const { return rules_changed_; }
   bool damaged() const { return damaged_; }
 
   // The rules after the instructions of a common entry; empty when those are damaged.
-  static std::optional<FrameRules> InitialRules(const FrameArchitecture& architecture,
-                                                const CommonEntry& common,
-                                                const FrameSection& section);
+  static std::optional<Rules> InitialRules(const FrameArchitecture& architecture,
+                                           const CommonEntry& common, const FrameSection& section);
 
  private:
   void Execute(uint8_t opcode);
@@ -87,18 +113,17 @@ class FrameProgram {
   void RestoreState();
   void Advance(uint64_t count);
   void SetLocation();
-  RegisterRule* RuleOf(uint64_t column);
   std::span<const std::byte> ReadBlock();
   void Damage() { damaged_ = true; }
 
   FrameArchitecture architecture_;
   base::ByteReader reader_{{}};
   const CommonEntry* common_ = nullptr;
-  const FrameRules* initial_ = nullptr;  // null while the common entry itself runs
+  const Rules* initial_ = nullptr;  // null while the common entry itself runs
   FrameSection section_;
   size_t instructions_offset_ = 0;  // in the section
-  FrameRules rules_;
-  std::vector<FrameRules> remembered_;
+  Rules rules_;
+  std::vector<Rules> remembered_;
   uint64_t start_vaddr_ = 0;
   uint64_t end_vaddr_ = 0;
   uint64_t location_vaddr_ = 0;
@@ -107,5 +132,8 @@ class FrameProgram {
   bool rules_changed_ = false;
   bool damaged_ = false;
 };
+
+using FrameProgram = BasicFrameProgram<FrameRules>;
+using RegisterProgram = BasicFrameProgram<RegisterRules>;
 
 }  // namespace vesta::object
