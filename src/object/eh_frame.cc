@@ -96,21 +96,10 @@ std::optional<EncodedPointer> ReadEncodedPointer(std::span<const std::byte> byte
   }
 }
 
-// One entry: what lies between its id field and its end.
-struct FrameEntryReader::Extent {
-  size_t offset = 0;
-  size_t id_offset = 0;
-  size_t body_offset = 0;
-  size_t end_offset = 0;
-  bool is_terminator = false;
-  bool is_64_bit = false;
-  uint64_t id = 0;
-};
-
-std::optional<FrameEntryReader::Extent> FrameEntryReader::ReadExtent(size_t offset) const {
-  ByteReader reader(section_.bytes);
+std::optional<FrameExtent> ReadFrameExtent(const FrameSection& section, size_t offset) {
+  ByteReader reader(section.bytes);
   reader.Seek(offset);
-  Extent extent;
+  FrameExtent extent;
   extent.offset = offset;
   uint64_t length = reader.Read<uint32_t>();
   if (length == kLength64) {
@@ -125,7 +114,7 @@ std::optional<FrameEntryReader::Extent> FrameEntryReader::ReadExtent(size_t offs
     return extent;
   }
   // In .eh_frame the id stays 4 bytes long in the 64-bit format, too.
-  const bool wide_id = extent.is_64_bit && section_.kind == FrameSectionKind::kDebugFrame;
+  const bool wide_id = extent.is_64_bit && section.kind == FrameSectionKind::kDebugFrame;
   if (length < (wide_id ? 8u : 4u)) return std::nullopt;
   extent.id = wide_id ? reader.Read<uint64_t>() : reader.Read<uint32_t>();
   extent.body_offset = reader.position();
@@ -134,7 +123,7 @@ std::optional<FrameEntryReader::Extent> FrameEntryReader::ReadExtent(size_t offs
 
 std::optional<FrameEntryReader::Step> FrameEntryReader::Next() {
   while (position_ < section_.bytes.size()) {
-    const auto extent = ReadExtent(position_);
+    const auto extent = ReadFrameExtent(section_, position_);
     if (!extent.has_value()) {
       stopped_early_ = true;
       position_ = section_.bytes.size();
@@ -154,21 +143,21 @@ std::optional<FrameEntryReader::Step> FrameEntryReader::Next() {
       RememberCommonEntry(*extent);
       continue;
     }
-    return Step{static_cast<uint32_t>(extent->offset), ReadFrameEntry(*extent)};
+    return Step{static_cast<uint32_t>(extent->offset), ReadEntry(*extent)};
   }
   return std::nullopt;
 }
 
-void FrameEntryReader::RememberCommonEntry(const Extent& extent) {
+void FrameEntryReader::RememberCommonEntry(const FrameExtent& extent) {
   if (common_entries_.size() >= kCommonEntriesMax) return;
-  const auto common = ReadCommonEntry(extent);
+  const auto common = ReadCommonEntry(section_, extent);
   if (!common.has_value()) return;
   common_by_offset_.emplace(extent.offset, static_cast<uint32_t>(common_entries_.size()));
   common_entries_.push_back(*common);
 }
 
-std::optional<CommonEntry> FrameEntryReader::ReadCommonEntry(const Extent& extent) const {
-  const auto bytes = section_.bytes.first(extent.end_offset);
+std::optional<CommonEntry> ReadCommonEntry(const FrameSection& section, const FrameExtent& extent) {
+  const auto bytes = section.bytes.first(extent.end_offset);
   ByteReader reader(bytes);
   reader.Seek(extent.body_offset);
   CommonEntry common;
@@ -208,11 +197,11 @@ std::optional<CommonEntry> FrameEntryReader::ReadCommonEntry(const Extent& exten
       const bool is_aligned = (encoding & kPointerBaseMask) == kBaseAligned;
       const auto skipped =
           static_cast<uint8_t>(is_aligned ? encoding : encoding & kPointerFormatMask);
-      if (!ReadEncodedPointer(bytes, position, section_.vaddr, skipped)) return std::nullopt;
+      if (!ReadEncodedPointer(bytes, position, section.vaddr, skipped)) return std::nullopt;
       reader.Seek(position);
     } else if (letter == 'S') {
       common.is_signal_frame = true;
-    } else if (letter != 'B') {
+    } else if (letter != 'B' && letter != 'G') {
       break;  // unknown: its data is skipped by the size, what follows it is lost
     }
   }
@@ -222,24 +211,13 @@ std::optional<CommonEntry> FrameEntryReader::ReadCommonEntry(const Extent& exten
   return common;
 }
 
-std::optional<FrameEntry> FrameEntryReader::ReadFrameEntry(const Extent& extent) const {
-  uint64_t common_offset = extent.id;
-  if (section_.kind == FrameSectionKind::kEhFrame) {
-    if (extent.id > extent.id_offset) return std::nullopt;
-    common_offset = extent.id_offset - extent.id;
-  }
-  if (common_offset != last_common_offset_) {
-    const auto found = common_by_offset_.find(static_cast<size_t>(common_offset));
-    if (found == common_by_offset_.end()) return std::nullopt;
-    last_common_offset_ = found->first;
-    last_common_index_ = found->second;
-  }
-  const CommonEntry& common = common_entries_[last_common_index_];
-  const auto bytes = section_.bytes.first(extent.end_offset);
+std::optional<FrameEntry> ReadFrameEntry(const FrameSection& section, const FrameExtent& extent,
+                                         const CommonEntry& common) {
+  const auto bytes = section.bytes.first(extent.end_offset);
   size_t position = extent.body_offset;
-  const auto start = ReadEncodedPointer(bytes, position, section_.vaddr, common.pointer_encoding);
+  const auto start = ReadEncodedPointer(bytes, position, section.vaddr, common.pointer_encoding);
   if (!start.has_value() || start->is_indirect) return std::nullopt;
-  const auto size = ReadEncodedPointer(bytes, position, section_.vaddr,
+  const auto size = ReadEncodedPointer(bytes, position, section.vaddr,
                                        common.pointer_encoding & kPointerFormatMask);
   if (!size.has_value()) return std::nullopt;
   ByteReader reader(bytes);
@@ -254,15 +232,31 @@ std::optional<FrameEntry> FrameEntryReader::ReadFrameEntry(const Extent& extent)
   entry.start_vaddr = start->value;
   entry.end_vaddr = start->value + size->value;
   if (entry.end_vaddr <= entry.start_vaddr) return std::nullopt;
-  entry.common_index = last_common_index_;
   entry.instructions = reader.ReadBytes(reader.remaining());
   return entry;
 }
 
+std::optional<FrameEntry> FrameEntryReader::ReadEntry(const FrameExtent& extent) const {
+  uint64_t common_offset = extent.id;
+  if (section_.kind == FrameSectionKind::kEhFrame) {
+    if (extent.id > extent.id_offset) return std::nullopt;
+    common_offset = extent.id_offset - extent.id;
+  }
+  if (common_offset != last_common_offset_) {
+    const auto found = common_by_offset_.find(static_cast<size_t>(common_offset));
+    if (found == common_by_offset_.end()) return std::nullopt;
+    last_common_offset_ = found->first;
+    last_common_index_ = found->second;
+  }
+  auto entry = ReadFrameEntry(section_, extent, common_entries_[last_common_index_]);
+  if (entry.has_value()) entry->common_index = last_common_index_;
+  return entry;
+}
+
 std::optional<FrameEntry> FrameEntryReader::ReadEntryAt(uint32_t offset) const {
-  const auto extent = ReadExtent(offset);
+  const auto extent = ReadFrameExtent(section_, offset);
   if (!extent.has_value() || extent->is_terminator) return std::nullopt;
-  return ReadFrameEntry(*extent);
+  return ReadEntry(*extent);
 }
 
 }  // namespace vesta::object

@@ -40,6 +40,23 @@ struct FrameEntry {
   std::span<const std::byte> instructions;
 };
 
+// Where one entry lies. Offsets count from the start of the section's bytes.
+struct FrameExtent {
+  size_t offset = 0;  // of the length field
+  size_t id_offset = 0;
+  size_t body_offset = 0;  // behind the id
+  size_t end_offset = 0;
+  bool is_terminator = false;
+  bool is_64_bit = false;
+  uint64_t id = 0;  // of an FDE in .eh_frame: id_offset minus the offset of its CIE
+};
+
+// Single entries, for those who know where they are. Empty: the bytes do not follow the format.
+std::optional<FrameExtent> ReadFrameExtent(const FrameSection& section, size_t offset);
+std::optional<CommonEntry> ReadCommonEntry(const FrameSection& section, const FrameExtent& extent);
+std::optional<FrameEntry> ReadFrameEntry(const FrameSection& section, const FrameExtent& extent,
+                                         const CommonEntry& common);
+
 // Walks a section once from front to back and remembers its CIEs; an FDE can be read again later by
 // its offset.
 // Shape: an entry's CIE must come before it, which holds for what compilers and linkers write and
@@ -64,11 +81,8 @@ class FrameEntryReader {
   bool stopped_early() const { return stopped_early_; }
 
  private:
-  struct Extent;
-  std::optional<Extent> ReadExtent(size_t offset) const;
-  void RememberCommonEntry(const Extent& extent);
-  std::optional<CommonEntry> ReadCommonEntry(const Extent& extent) const;
-  std::optional<FrameEntry> ReadFrameEntry(const Extent& extent) const;
+  void RememberCommonEntry(const FrameExtent& extent);
+  std::optional<FrameEntry> ReadEntry(const FrameExtent& extent) const;
 
   FrameSection section_;
   size_t position_ = 0;
