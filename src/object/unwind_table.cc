@@ -14,6 +14,7 @@
 #include "src/object/eh_frame.h"
 #include "src/object/eh_frame_program.h"
 #include "src/object/frame_architecture.h"
+#include "src/object/init_code.h"
 #include "src/object/unwind_row.h"
 
 namespace vesta::object {
@@ -322,7 +323,10 @@ void UnwindTableBuilder::PrepareOverrides(std::span<const RowRange> overrides) {
     if (!code.has_value()) continue;
     overrides_.push_back({code->start_vaddr, code->end_vaddr, range.row_bits});
   }
-  for (const RowRange& range : FindSignalReturns()) {
+  std::vector<RowRange> found = FindSignalReturns();
+  const auto init_code = InitCodeRanges(elf_, source_);
+  found.insert(found.end(), init_code.begin(), init_code.end());
+  for (const RowRange& range : found) {
     const bool is_free = std::none_of(overrides_.begin(), overrides_.end(), [&](const RowRange& o) {
       return o.start_vaddr < range.end_vaddr && range.start_vaddr < o.end_vaddr;
     });
