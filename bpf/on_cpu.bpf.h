@@ -192,7 +192,7 @@ static __always_inline int has_user_memory(void)
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 
 	/* No memory: reading through the null pointer gives 0 as well. */
-	return BPF_CORE_READ(task, mm, start_stack) != 0;
+	return BPF_CORE_READ(task, mm, end_code) != 0;
 }
 
 /* Fills user frames and the stop reason. */

@@ -24,7 +24,7 @@ struct signal_struct {
 };
 
 struct mm_struct {
-	unsigned long start_stack; /* 0 until execve has set the memory up */
+	unsigned long end_code; /* execve sets it last of all, shortly before the registers */
 };
 
 struct task_struct {
