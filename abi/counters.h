@@ -22,7 +22,8 @@
 	X(borrowed_mappings, DETAIL, "samples of a fork that used its parent's mappings")          \
 	X(children_not_followed, DETAIL, "forks of chosen processes that found no room in the map")  \
 	X(stack_copies, DETAIL, "samples whose walk the agent had to finish")                      \
-	X(wakeups, DETAIL, "times the agent was woken because the ring was half full")
+	X(wakeups, DETAIL, "times the agent was woken because the ring was half full")             \
+	X(program_time_ns, DETAIL, "time that the kernel program took for the samples it did not exclude")
 
 enum abi_counter {
 #define ABI_COUNTER_ENUM(name, kind, meaning) ABI_COUNTER_##name,

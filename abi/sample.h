@@ -101,7 +101,7 @@ struct abi_sample {
 	__u32 exec_id; /* task_struct.self_exec_id: changes with every execve */
 	__u32 cpu;
 	__u64 value;  /* in the source's unit; on-CPU: samples */
-	__u64 weight; /* 1 = nothing was sampled away */
+	__u64 weight; /* ticks of the rate that was asked for; 1 = they come at that rate */
 	__u32 span_slot; /* 0 = none */
 	__u16 user_frame_count;
 	__u16 kernel_frame_count;

@@ -74,6 +74,12 @@ const volatile __u32 ring_bytes = 0;
 /* Pages of a stack that are copied at most; a small ring has no room for many. */
 const volatile __u32 stack_copy_pages = ABI_STACK_COPY_PAGES_MAX;
 
+/* Written by the agent while the programs run. */
+/* Ticks that one sample stands for, in 1/65536: more than one while they come slower than asked. */
+volatile __u64 tick_weight_q16 = 1 << 16;
+/* Not while the agent saves its own time. */
+volatile __u32 stack_copies_allowed = 1;
+
 static __always_inline void count(struct abi_counter_page *page, enum abi_counter counter,
 				  __u64 amount)
 {

@@ -65,6 +65,10 @@ class LiveKernelSource final : public KernelSource {
   base::Result<void> Start() override;
   void Stop() override;
   base::Result<size_t> UpdateCpus() override;
+  void SetRateShift(uint32_t rate_shift) override;
+  void AllowStackCopies(bool allowed) override;
+  void Pause() override;
+  base::Result<void> Resume() override;
   base::Result<void> ChooseProcess(uint32_t tgid) override;
   void Wait(uint64_t wait_ns_max) override;
   void Take(KernelBatch& batch) override;
@@ -73,6 +77,11 @@ class LiveKernelSource final : public KernelSource {
   KernelBook ReadBook() override;
 
  private:
+  struct Tick {
+    bpf_link* link = nullptr;
+    int event_fd = -1;  // closed by the link
+  };
+
   base::Result<void> Attach(bpf_program* program, const char* what);
   base::Result<void> AddTick(int cpu);
   bool CollectRecord(const void* record, size_t size_bytes);
@@ -90,7 +99,8 @@ class LiveKernelSource final : public KernelSource {
   ring_buffer* ring_ = nullptr;
   int wake_fd_ = -1;
   std::optional<ProcessNews> news_;
-  std::map<int, bpf_link*> ticks_;  // by CPU
+  std::map<int, Tick> ticks_;  // by CPU
+  uint32_t rate_shift_ = 0;
   std::vector<bpf_link*> follow_links_;
 
   KernelBatch* collecting_ = nullptr;
@@ -180,9 +190,40 @@ base::Result<void> LiveKernelSource::AddTick(int cpu) {
   if (link == nullptr) {
     return base::ErrnoError("attaching the sampling program to CPU " + std::to_string(cpu), errno);
   }
-  event.Release();  // the link closes it; libbpf has enabled it
-  ticks_.emplace(cpu, link);
-  return {};
+  // The link closes the event; libbpf has enabled it.
+  const Tick tick{link, event.Release()};
+  ticks_.emplace(cpu, tick);
+  if (rate_shift_ == 0) return {};
+  return SetTickRate(tick.event_fd, TickRateOf(options_.tick, options_.frequency_hz, rate_shift_));
+}
+
+void LiveKernelSource::SetRateShift(uint32_t rate_shift) {
+  rate_shift_ = rate_shift;
+  const TickRate rate = TickRateOf(options_.tick, options_.frequency_hz, rate_shift);
+  // The kernel has no reason to refuse; an event that is none any more is opened anew.
+  for (auto tick = ticks_.begin(); tick != ticks_.end();) {
+    if (SetTickRate(tick->second.event_fd, rate).ok()) {
+      ++tick;
+    } else {
+      bpf_link__destroy(tick->second.link);
+      tick = ticks_.erase(tick);
+    }
+  }
+  skeleton_->data->tick_weight_q16 = rate.weight_q16;
+}
+
+void LiveKernelSource::AllowStackCopies(bool allowed) {
+  skeleton_->data->stack_copies_allowed = allowed ? 1 : 0;
+}
+
+void LiveKernelSource::Pause() {
+  Stop();
+  news_->SetCollecting(false);
+}
+
+base::Result<void> LiveKernelSource::Resume() {
+  news_->SetCollecting(true);
+  return Start();
 }
 
 base::Result<void> LiveKernelSource::Start() {
@@ -194,7 +235,7 @@ base::Result<void> LiveKernelSource::Start() {
 
 void LiveKernelSource::Stop() {
   started_ = false;
-  for (auto& [cpu, link] : ticks_) bpf_link__destroy(link);
+  for (auto& [cpu, tick] : ticks_) bpf_link__destroy(tick.link);
   ticks_.clear();
 }
 
@@ -202,7 +243,7 @@ base::Result<size_t> LiveKernelSource::UpdateCpus() {
   ASSIGN_OR_RETURN(const std::vector<int> online, OnlineCpus());
   for (auto it = ticks_.begin(); it != ticks_.end();) {
     if (std::find(online.begin(), online.end(), it->first) == online.end()) {
-      bpf_link__destroy(it->second);
+      bpf_link__destroy(it->second.link);
       it = ticks_.erase(it);
     } else {
       ++it;

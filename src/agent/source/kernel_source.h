@@ -78,6 +78,17 @@ class KernelSource {
   // Follows CPUs that came or went. Returns the number of CPUs that tick.
   virtual base::Result<size_t> UpdateCpus() = 0;
 
+  // Makes all ticks 2^rate_shift times slower than asked, and every sample weigh as much more.
+  // A sample that is taken while this runs (some microseconds) may get the weight of the other
+  // rate.
+  virtual void SetRateShift(uint32_t rate_shift) = 0;
+  // Whether samples may bring copies of their stacks.
+  virtual void AllowStackCopies(bool allowed) = 0;
+  // Between the two nothing is sampled and no news of processes is collected, so that what lives
+  // must be read again afterwards. Errors of Resume: as Start.
+  virtual void Pause() = 0;
+  virtual base::Result<void> Resume() = 0;
+
   virtual base::Result<void> ChooseProcess(uint32_t tgid) = 0;
 
   // Waits until the ring is half full or the time is over.

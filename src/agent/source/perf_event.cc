@@ -1,8 +1,11 @@
 #include "src/agent/source/perf_event.h"
 
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <ctime>
@@ -59,6 +62,25 @@ base::Result<PerfEvent> OpenTick(TickEvent event, int cpu, uint32_t frequency_hz
   }
   return Open(attributes, cpu,
               event == TickEvent::kCpuClock ? "the cpu-clock event" : "the hardware cycles event");
+}
+
+TickRate TickRateOf(TickEvent event, uint32_t frequency_hz, uint32_t rate_shift) {
+  constexpr uint64_t kOneQ16 = 1 << 16;
+  // Whole frequencies only, so that the slowest is one; a period could be any.
+  rate_shift = std::min(rate_shift, static_cast<uint32_t>(std::bit_width(frequency_hz)) - 1);
+  if (event == TickEvent::kCpuClock) {
+    return {kNanosecondsPerSecond / frequency_hz << rate_shift, kOneQ16 << rate_shift};
+  }
+  const uint64_t slower_hz = frequency_hz >> rate_shift;
+  return {slower_hz, frequency_hz * kOneQ16 / slower_hz};
+}
+
+base::Result<void> SetTickRate(int event_fd, const TickRate& rate) {
+  uint64_t period = rate.period;
+  if (::ioctl(event_fd, PERF_EVENT_IOC_PERIOD, &period) != 0) {
+    return base::ErrnoError("changing the sampling rate", errno);
+  }
+  return {};
 }
 
 base::Result<PerfEvent> OpenProcessNews(int cpu) {

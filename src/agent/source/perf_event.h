@@ -38,6 +38,16 @@ enum class TickEvent { kCpuClock, kCycles };
 //         kernel refuses.
 base::Result<PerfEvent> OpenTick(TickEvent event, int cpu, uint32_t frequency_hz);
 
+// How an event ticks 2^rate_shift times slower than asked, but at least once a second.
+struct TickRate {
+  uint64_t period = 0;      // for PERF_EVENT_IOC_PERIOD: a period, or a frequency (kCycles)
+  uint64_t weight_q16 = 0;  // ticks of the asked rate that one of these stands for, in 1/65536
+};
+TickRate TickRateOf(TickEvent event, uint32_t frequency_hz, uint32_t rate_shift);
+
+// Changes the rate of an open tick. Errors: the kernel's.
+base::Result<void> SetTickRate(int event_fd, const TickRate& rate);
+
 // An event without ticks whose ring tells of exec, mmap, fork and exit on one CPU. It does not ask
 // for build ids: Linux (seen on 6.18) then marks the records of other listeners as if they had
 // asked too, and a perf beside us fails over them.

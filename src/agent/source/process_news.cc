@@ -1,5 +1,6 @@
 #include "src/agent/source/process_news.h"
 
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -132,6 +133,7 @@ base::Result<void> ProcessNews::AddCpu(int cpu) {
       ::mmap(nullptr, ring.mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring.event.fd(), 0);
   if (pages == MAP_FAILED) return base::ErrnoError("mapping the process side-band", errno);
   ring.pages = pages;
+  if (!collecting_) ::ioctl(ring.event.fd(), PERF_EVENT_IOC_DISABLE, 0);
   rings_.push_back(std::move(ring));
   return {};
 }
@@ -149,6 +151,13 @@ base::Result<void> ProcessNews::UpdateCpus(std::span<const int> online) {
     if (!is_open) RETURN_IF_ERROR(AddCpu(cpu));
   }
   return {};
+}
+
+void ProcessNews::SetCollecting(bool collecting) {
+  collecting_ = collecting;
+  for (const Ring& ring : rings_) {
+    ::ioctl(ring.event.fd(), collecting ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+  }
 }
 
 void ProcessNews::DrainRing(Ring& ring, std::vector<ProcessEvent>& events) {

@@ -32,6 +32,9 @@ class ProcessNews {
   // Follows CPUs that came or went.
   base::Result<void> UpdateCpus(std::span<const int> online);
 
+  // Stops and goes on collecting; between the two nothing costs anything, and nothing is heard.
+  void SetCollecting(bool collecting);
+
   // Adds all waiting events and orders the whole by time.
   void Drain(std::vector<process::ProcessEvent>& events);
 
@@ -56,6 +59,7 @@ class ProcessNews {
   void DrainRing(Ring& ring, std::vector<process::ProcessEvent>& events);
 
   size_t ring_pages_;
+  bool collecting_ = true;
   std::vector<Ring> rings_;
   std::vector<std::byte> record_;  // a record that wraps around the ring's end, put together
   uint64_t received_count_ = 0;

@@ -169,5 +169,31 @@ TEST(CpuListTest, RangesAndSingles) {
   }
 }
 
+TEST(TickRateTest, AClockTicksAtMultiplesOfItsPeriod) {
+  const TickRate asked = TickRateOf(TickEvent::kCpuClock, 99, 0);
+  EXPECT_EQ(asked.period, 10'101'010u);
+  EXPECT_EQ(asked.weight_q16, 1u << 16);
+  const TickRate quarter = TickRateOf(TickEvent::kCpuClock, 99, 2);
+  EXPECT_EQ(quarter.period, 40'404'040u);
+  EXPECT_EQ(quarter.weight_q16, 4u << 16);
+}
+
+TEST(TickRateTest, CyclesTickAtWholeFrequenciesWithTheWeightOfEach) {
+  const TickRate asked = TickRateOf(TickEvent::kCycles, 99, 0);
+  EXPECT_EQ(asked.period, 99u);
+  EXPECT_EQ(asked.weight_q16, 1u << 16);
+  const TickRate quarter = TickRateOf(TickEvent::kCycles, 99, 2);
+  EXPECT_EQ(quarter.period, 24u);
+  EXPECT_EQ(quarter.weight_q16, 99u * 65536 / 24) << "not 4: 24 Hz are less than a quarter of 99";
+}
+
+TEST(TickRateTest, IsNeverSlowerThanOncePerSecond) {
+  for (const TickEvent event : {TickEvent::kCpuClock, TickEvent::kCycles}) {
+    EXPECT_EQ(TickRateOf(event, 99, 40).period, TickRateOf(event, 99, 6).period);
+    EXPECT_EQ(TickRateOf(event, 99, 40).weight_q16, TickRateOf(event, 99, 6).weight_q16);
+    EXPECT_EQ(TickRateOf(event, 1, 5).weight_q16, 1u << 16);
+  }
+}
+
 }  // namespace
 }  // namespace vesta::agent::source
