@@ -43,7 +43,7 @@ struct scratch {
 	__s32 stop_reason;
 	__u32 in_use;
 	__u32 may_copy_stack;
-	__u32 reserved;
+	__u32 weight_rest_q16; /* of the weights so far, less than one */
 	__u64 sequence;
 	struct abi_sample sample;
 	/* user frames, kernel addresses, resume, stack copy: each only as far as used */
@@ -112,28 +112,6 @@ static __always_inline void walk_user(struct scratch *s, int has_bpf_loop)
 				break;
 		}
 	}
-}
-
-static __always_inline void copy_registers(struct walk_registers *to,
-					   const struct saved_registers *from)
-{
-	to->value[0] = from->ax;
-	to->value[1] = from->dx;
-	to->value[2] = from->cx;
-	to->value[3] = from->bx;
-	to->value[4] = from->si;
-	to->value[5] = from->di;
-	to->value[6] = from->bp;
-	to->value[7] = from->sp;
-	to->value[8] = from->r8;
-	to->value[9] = from->r9;
-	to->value[10] = from->r10;
-	to->value[11] = from->r11;
-	to->value[12] = from->r12;
-	to->value[13] = from->r13;
-	to->value[14] = from->r14;
-	to->value[15] = from->r15;
-	to->value[16] = from->ip;
 }
 
 /* The process as the agent described it, if that still is this process. */
@@ -218,28 +196,28 @@ static __always_inline void take_user_stack(struct scratch *s, const struct task
 		s->stop_reason = ABI_STOP_NO_USER_STACK;
 		return;
 	}
-	if ((s->saved.cs & 3) != 3) { /* an I/O worker of the kernel: it never was in user mode */
+	if (!compat_is_user_mode(&s->saved)) { /* an I/O worker of the kernel: it never was in user mode */
 		s->stop_reason = ABI_STOP_NO_USER_STACK;
 		return;
 	}
-	copy_registers(&s->walk.registers, &s->saved);
+	compat_copy_registers(s->walk.registers.value, &s->saved);
 	process = known_process(tgid, facts->exec_id, facts->start_boot_ns);
 	if (!process) {
 		process = known_process(parent_with_same_images(), facts->exec_id, 0);
 		if (process)
 			count(page, ABI_COUNTER_borrowed_mappings, 1);
 	}
-	if (!process || (s->saved.cs & 0xffff) == KERNEL_USER32_CS) {
+	if (!process || compat_is_32_bit(&s->saved)) {
 		struct abi_frame *leaf = (struct abi_frame *)s->payload;
 
-		leaf->address = s->saved.ip;
+		leaf->address = s->walk.registers.value[WALK_REG_PC];
 		leaf->image_id = 0;
 		leaf->kind = ABI_FRAME_PROCESS;
 		leaf->flags = ABI_FRAME_INTERRUPTED;
 		s->walk.frame_count = 1;
-		s->walk.pc = s->saved.ip;
-		s->walk.sp = s->saved.sp;
-		s->walk.fp = s->saved.bp;
+		s->walk.pc = s->walk.registers.value[WALK_REG_PC];
+		s->walk.sp = s->walk.registers.value[WALK_REG_SP];
+		s->walk.fp = s->walk.registers.value[WALK_REG_FP];
 		s->walk.interrupted = 1;
 		s->may_copy_stack = !process;
 		s->stop_reason = process ? ABI_STOP_USER_32_BIT : ABI_STOP_UNKNOWN_PROCESS;
@@ -313,12 +291,13 @@ static __always_inline void send_sample(struct scratch *s, __u32 payload_bytes,
 		count(page, ABI_COUNTER_dropped_ring_full, 1);
 }
 
-/* A narrower read of cs is refused by the verifier of Linux 6.18. */
-static __always_inline int interrupted_in_user_mode(void *context)
+/* Whole numbers whose sum is that of the exact weights. */
+static __always_inline __u64 next_weight(struct scratch *s)
 {
-	const struct saved_registers *registers = context; /* first member of bpf_perf_event_data */
+	__u64 weight_q16 = tick_weight_q16 + s->weight_rest_q16;
 
-	return (*(const volatile __u64 *)&registers->cs & 3) == 3;
+	s->weight_rest_q16 = weight_q16 & 0xffff;
+	return weight_q16 >> 16;
 }
 
 static __always_inline int take_sample(void *context, int has_bpf_loop)
@@ -353,7 +332,7 @@ static __always_inline int take_sample(void *context, int has_bpf_loop)
 
 	s->sample.time_mono_ns = bpf_ktime_get_ns();
 	read_task(&facts);
-	in_kernel_mode = !interrupted_in_user_mode(context);
+	in_kernel_mode = !compat_interrupted_in_user_mode(context);
 	take_user_stack(s, &facts, tgid, page, in_kernel_mode, has_bpf_loop);
 
 	frames_bytes = s->walk.frame_count * sizeof(struct abi_frame);
@@ -369,7 +348,7 @@ static __always_inline int take_sample(void *context, int has_bpf_loop)
 		kernel_bytes = KERNEL_BYTES_MAX;
 
 	s->sample.stack_bytes = 0;
-	if (s->may_copy_stack &&
+	if (s->may_copy_stack && stack_copies_allowed &&
 	    (s->stop_reason == ABI_STOP_UNKNOWN_PROCESS || s->stop_reason == ABI_STOP_NO_MAPPING ||
 	     s->stop_reason == ABI_STOP_NO_TABLE)) {
 		resume_bytes = copy_stack(s, frames_bytes + kernel_bytes);
@@ -387,7 +366,7 @@ static __always_inline int take_sample(void *context, int has_bpf_loop)
 	s->sample.exec_id = facts.exec_id;
 	s->sample.cpu = bpf_get_smp_processor_id();
 	s->sample.value = 1;
-	s->sample.weight = 1;
+	s->sample.weight = next_weight(s);
 	s->sample.span_slot = 0;
 	s->sample.user_frame_count = frames_bytes / sizeof(struct abi_frame);
 	s->sample.kernel_frame_count = kernel_bytes / sizeof(__u64);
@@ -395,6 +374,7 @@ static __always_inline int take_sample(void *context, int has_bpf_loop)
 	s->sample.stop_reason = s->stop_reason;
 	bpf_get_current_comm(s->sample.comm, sizeof(s->sample.comm));
 	send_sample(s, frames_bytes + kernel_bytes + resume_bytes, page);
+	count(page, ABI_COUNTER_program_time_ns, bpf_ktime_get_ns() - s->sample.time_mono_ns);
 	s->in_use = 0;
 	return 0;
 }

@@ -17,7 +17,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 GROUND = ["src/base", "abi"]
 NOUNS = GROUND + ["src/profile", "src/object"]
 SHAPES = NOUNS + ["src/symbolize", "src/wire", "src/flame"]
-STAGES = ["src/agent/process", "src/agent/unwind", "src/agent/runtime", "src/agent/aggregate"]
+STAGES = ["src/agent/process", "src/agent/unwind", "src/agent/runtime", "src/agent/aggregate",
+          "src/agent/limits"]
 
 # folder -> folders that it may include, lower layers first
 MAY_SEE = {
@@ -36,6 +37,7 @@ MAY_SEE = {
     "src/agent/unwind": SHAPES + ["bpf/unwind"],
     "src/agent/runtime": SHAPES,
     "src/agent/aggregate": SHAPES,
+    "src/agent/limits": ["src/base"],
     "src/agent/source": SHAPES + STAGES,
     "src/agent": SHAPES + STAGES + ["src/agent/source"],
     "src/cli": SHAPES + STAGES + ["src/agent/source", "src/agent"],
