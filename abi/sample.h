@@ -20,6 +20,8 @@
 
 #include <linux/types.h>
 
+#include "abi/architecture.h"
+
 enum {
 	ABI_USER_FRAMES_MAX = 1024,  /* with bpf_loop */
 	ABI_USER_FRAMES_BOUNDED = 128, /* kernels without bpf_loop */
@@ -120,7 +122,7 @@ struct abi_resume {
 	__u64 stack_address; /* of the first copied byte */
 	__u32 interrupted; /* pc is exact and the registers are this frame's */
 	__u32 reserved;
-	__u64 registers[17]; /* in DWARF order, [16] = instruction pointer */
+	__u64 registers[ABI_REGISTER_COUNT]; /* in DWARF order, the instruction pointer last */
 };
 
 #ifdef __cplusplus
@@ -129,7 +131,7 @@ struct abi_resume {
 #define ABI_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
 ABI_ASSERT(sizeof(struct abi_frame) == 16, "abi_frame");
-ABI_ASSERT(sizeof(struct abi_resume) == 176, "abi_resume");
+ABI_ASSERT(sizeof(struct abi_resume) == 40 + 8 * ABI_REGISTER_COUNT, "abi_resume");
 ABI_ASSERT(sizeof(struct abi_sample) == 96, "abi_sample");
 ABI_ASSERT(__builtin_offsetof(struct abi_sample, comm) == 80, "abi_sample.comm");
 

@@ -20,7 +20,13 @@
  * near the CFA, return address at CFA - 8. So finding a rule touches the page index and a few
  * neighbouring words. The others are in the rules at the end.
  *
- * Registers carry their DWARF numbers (x86-64: 6 = rbp, 7 = rsp, 16 = return address).
+ * A table holds for one machine, and the operand is read as that machine's frames are:
+ *   x86-64  CFA = base + 8 * n; the return address at CFA - 8, the frame pointer near the CFA
+ *   arm64   CFA = base + 16 * n; frame pointer and return address as a pair anywhere below the CFA,
+ *           or both still in their registers
+ *
+ * Registers carry their DWARF numbers (x86-64: 6 = rbp, 7 = rsp, 16 = return address; arm64: 29 =
+ * frame pointer, 30 = link register, 31 = sp).
  */
 #ifndef VESTA_ABI_UNWIND_H
 #define VESTA_ABI_UNWIND_H
@@ -55,12 +61,17 @@ enum {
 	ABI_OPERAND_CFA_BITS = 12,
 	ABI_OPERAND_CFA_MASK = 0xfff,
 	ABI_OPERAND_FP_MASK = 0x3f,
+	/* arm64, whose sp is always a multiple of 16: bits 0..8 CFA offset in 16 bytes, 9..17 where
+	 * {fp, lr} are saved: 0 = nowhere yet, else at CFA - 16 * n */
+	ABI_ARM64_OPERAND_CFA_BITS = 9,
+	ABI_ARM64_OPERAND_CFA_MASK = 0x1ff,
+	ABI_ARM64_OPERAND_PAIR_MASK = 0x1ff,
 	ABI_OPERAND_MAX = 0x3ffff,
 };
 
 enum abi_row_kind {
-	ABI_ROW_SP = 0,      /* CFA = stack pointer + 8 * n */
-	ABI_ROW_FP = 1,      /* CFA = frame pointer + 8 * n */
+	ABI_ROW_SP = 0,      /* CFA counts from the stack pointer */
+	ABI_ROW_FP = 1,      /* CFA counts from the frame pointer */
 	ABI_ROW_RULE = 2,    /* operand = number of an abi_rule */
 	ABI_ROW_SPECIAL = 3, /* operand = abi_row_special */
 };
@@ -74,7 +85,7 @@ enum abi_row_special {
 	ABI_SPECIAL_UNSUPPORTED = 3, /* a rule exists that this format cannot hold */
 	/* frame pointer chain that may lead to another stack (Go's stack switches) */
 	ABI_SPECIAL_FP_SWITCH = 4,
-	/* PLT stub: CFA = sp + 8 + ((pc & 15) >= n ? 8 : 0), with n in bits 4..7 of the operand */
+	/* x86-64 PLT stub: CFA = sp + 8 + ((pc & 15) >= n ? 8 : 0), with n in bits 4..7 of the operand */
 	ABI_SPECIAL_PLT = 5,
 	ABI_SPECIAL_MASK = 0xf,
 	ABI_SPECIAL_PLT_SHIFT = 4,
@@ -94,11 +105,12 @@ enum abi_fp_kind {
 enum abi_ra_kind {
 	ABI_RA_AT_CFA = 0,   /* at CFA + ra_offset (usually -8) */
 	ABI_RA_REGISTER = 1, /* in register ra_offset; only where all registers are known */
+	ABI_RA_AFTER_FP = 2, /* arm64: in the word after the saved frame pointer, ABI_FP_AT_CFA */
 };
 
 struct abi_rule {
 	__u8 cfa_kind;     /* abi_cfa_kind */
-	__u8 cfa_register; /* 6 and 7 always; others only in an interrupted frame */
+	__u8 cfa_register; /* frame and stack pointer always; others only in an interrupted frame */
 	__u8 fp_kind;      /* abi_fp_kind */
 	__u8 ra_kind;      /* abi_ra_kind */
 	__s32 cfa_offset;

@@ -44,16 +44,21 @@ struct task_struct {
 
 #pragma clang attribute pop
 
-/* x86-64 user registers as the kernel saves them on entry: stable since they are also the layout of
- * PTRACE_GETREGS. Read as a whole, so without relocations. */
-struct saved_registers {
+/* User registers as the kernel saves them on entry: stable since they are also the layout that
+ * ptrace gives. Read as a whole, so without relocations. */
+#ifdef __TARGET_ARCH_arm64
+struct saved_registers { /* struct user_pt_regs, the start of struct pt_regs */
+	__u64 x[31], sp, pc, pstate;
+};
+#else
+struct saved_registers { /* struct pt_regs */
 	__u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
 	__u64 orig_ax, ip, cs, flags, sp, ss;
 };
+#endif
 
 enum {
 	KERNEL_PF_KTHREAD = 0x00200000,
-	KERNEL_USER32_CS = 0x23,
 };
 
 /* The context of a perf_event program: starts with the interrupted registers. User registers are

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * The steps that find a user frame's caller from the unwind tables of abi/unwind.h, with the frame
- * pointer as fallback for each frame that has no rule. Written from the DWARF CFI and x86-64 psABI
- * documents.
+ * pointer as fallback for each frame that has no rule. Written from the DWARF CFI documents, the
+ * x86-64 psABI, and the AAPCS64 of arm64.
  *
  * This text is compiled as BPF and for the host (unit tests, fuzzer, user-space walks of copied
  * stacks). It touches memory only through functions that the includer defines first:
@@ -12,11 +12,17 @@
  *   walk_table_t walk_table(__u32 slot);                                  NULL = not there
  *   const struct walk_block *walk_table_block(walk_table_t, __u32 block); NULL = outside
  *
+ * Machines differ by constants, never by #if, so that the steps of each are compiled everywhere and
+ * the host can take those of another one: WALK_ARCHITECTURE is this machine's unless the includer
+ * says otherwise. In what follows, x86-64 has the return address on the stack, always below the CFA;
+ * arm64 has it in the link register x30 until the function saves it.
+ *
  * Depth is the caller's business: it calls walk_step() until that returns a stop reason.
  */
 #ifndef VESTA_BPF_UNWIND_WALK_H
 #define VESTA_BPF_UNWIND_WALK_H
 
+#include "abi/architecture.h"
 #include "abi/sample.h"
 #include "abi/unwind.h"
 
@@ -24,16 +30,27 @@
 #define WALK_INLINE static __attribute__((always_inline)) inline
 #endif
 
+#ifndef WALK_ARCHITECTURE
+#define WALK_ARCHITECTURE ABI_ARCHITECTURE
+#endif
+#define WALK_IS_ARM64 (WALK_ARCHITECTURE == ABI_ARM64)
+
 enum {
 	/* 2^16 mappings of one process, 2^12 rows of one page: one more step to finish. */
 	WALK_MAPPING_STEPS_MAX = 17,
 	WALK_ROW_STEPS_MAX = 13,
-	/* x86-64 signal frame: registers in struct ucontext, see walk_signal(). */
-	WALK_UCONTEXT_REGISTERS_OFFSET = 40,
-	/* DWARF numbers */
-	WALK_REG_RBP = 6,
-	WALK_REG_RSP = 7,
-	WALK_REG_COUNT = 17,
+	/* Signal frames: where the registers lie from sp, see walk_signal(). */
+	WALK_X86_64_SIGNAL_REGISTERS = 40,
+	WALK_ARM64_SIGNAL_REGISTERS = 312,
+	/* DWARF numbers; the instruction pointer comes last */
+	WALK_REG_FP = WALK_IS_ARM64 ? 29 : 6,
+	WALK_REG_SP = WALK_IS_ARM64 ? 31 : 7,
+	WALK_REG_LINK = 30, /* arm64 only */
+	WALK_REG_PC = WALK_IS_ARM64 ? 32 : 16,
+	WALK_REG_COUNT = WALK_IS_ARM64 ? ABI_ARM64_REGISTER_COUNT : ABI_X86_64_REGISTER_COUNT,
+	/* arm64: a signature may stand in the bits above the address. User space has 48 bits, or 52
+	 * where a program asks for them, which no code does. */
+	WALK_ARM64_ADDRESS_BITS = 48,
 };
 
 /* walk_step() returns this while there may be more frames; otherwise an abi_stop_reason. */
@@ -43,7 +60,8 @@ struct walk_block {
 	__u32 word[ABI_TABLE_BLOCK_WORDS];
 };
 
-/* The general registers of an interrupted frame in DWARF order; [16] = instruction pointer. */
+/* The general registers of an interrupted frame in DWARF order; the last one is the instruction
+ * pointer. */
 struct walk_registers {
 	__u64 value[WALK_REG_COUNT];
 };
@@ -69,16 +87,16 @@ struct walk_state {
 	__u8 interrupted;	  /* pc is exact and `registers` are this frame's */
 	__u8 unmapped;		  /* the last frame lay in no known mapping */
 	__u8 knows_all_mappings;  /* no use to ask again: cross one unmapped frame if possible */
-	__u8 reserved;
+	__u8 sp_is_bound;	  /* arm64: the true sp lies at `sp` or above, found by fp */
 	struct walk_registers registers;
 };
 
 
 WALK_INLINE void walk_start(struct walk_state *w, __u32 mapping_first, __u32 mapping_count)
 {
-	w->pc = w->registers.value[16];
-	w->sp = w->registers.value[WALK_REG_RSP];
-	w->fp = w->registers.value[WALK_REG_RBP];
+	w->pc = w->registers.value[WALK_REG_PC];
+	w->sp = w->registers.value[WALK_REG_SP];
+	w->fp = w->registers.value[WALK_REG_FP];
 	w->mapping_first = mapping_first;
 	w->mapping_count = mapping_count;
 	w->mapping_start = 0;
@@ -90,6 +108,7 @@ WALK_INLINE void walk_start(struct walk_state *w, __u32 mapping_first, __u32 map
 	w->interrupted = 1;
 	w->unmapped = 0;
 	w->knows_all_mappings = 0;
+	w->sp_is_bound = 0;
 }
 
 /* Makes the mapping that holds `address` current. Returns 0 when there is none. */
@@ -201,11 +220,11 @@ WALK_INLINE int walk_read_rule(walk_table_t table, __u32 rules_word, __u32 rule_
 /* A register's value in this frame. Only an interrupted frame knows more than sp and fp. */
 WALK_INLINE int walk_register(const struct walk_state *w, __u32 number, __u64 *value)
 {
-	if (number == WALK_REG_RSP) {
+	if (number == WALK_REG_SP) {
 		*value = w->sp;
 		return 1;
 	}
-	if (number == WALK_REG_RBP) {
+	if (number == WALK_REG_FP) {
 		*value = w->fp;
 		return 1;
 	}
@@ -218,6 +237,10 @@ WALK_INLINE int walk_register(const struct walk_state *w, __u32 number, __u64 *v
 /* Moves to the caller whose frame starts at cfa. */
 WALK_INLINE int walk_to_caller(struct walk_state *w, __u64 cfa, __u64 return_address, __u64 fp)
 {
+	if (WALK_IS_ARM64) {
+		return_address &= (1ull << WALK_ARM64_ADDRESS_BITS) - 1;
+		w->sp_is_bound = 0;
+	}
 	w->interrupted = 0;
 	w->pc = return_address;
 	w->sp = cfa;
@@ -225,11 +248,13 @@ WALK_INLINE int walk_to_caller(struct walk_state *w, __u64 cfa, __u64 return_add
 	return return_address == 0 ? ABI_STOP_ROOT : WALK_CONTINUE;
 }
 
-/* Caller by the frame pointer: [fp] = its frame pointer, [fp + 8] = return address.
+/* Caller by the frame pointer: [fp] = its frame pointer, [fp + 8] = return address, on both
+ * machines. On arm64 the pair may lie anywhere in its frame, so that the caller's sp is not known.
  * `reason` says what is reported when there is no such chain. */
 WALK_INLINE int walk_by_frame_pointer(struct walk_state *w, int may_switch_stack, int reason)
 {
 	__u64 pair[2] = {};
+	int result;
 
 	if (w->fp == 0)
 		return ABI_STOP_ROOT_FRAME_POINTER;
@@ -238,18 +263,40 @@ WALK_INLINE int walk_by_frame_pointer(struct walk_state *w, int may_switch_stack
 	if (walk_read_user(pair, sizeof(pair), w->fp) != 0)
 		return reason;
 	w->fallback_count++;
-	return walk_to_caller(w, w->fp + 16, pair[1], pair[0]);
+	result = walk_to_caller(w, w->fp + 16, pair[1], pair[0]);
+	if (WALK_IS_ARM64)
+		w->sp_is_bound = 1;
+	return result;
+}
+
+/* The kernel's struct rt_sigframe lies at sp: 128 bytes of siginfo, struct ucontext with its struct
+ * sigcontext at 176, in it after the fault address x0..x30, sp and pc.
+ * Source: Linux arch/arm64/include/uapi/asm/{ucontext,sigcontext}.h, a fixed user-space ABI. */
+WALK_INLINE int walk_signal_arm64(struct walk_state *w)
+{
+	if (w->sp_is_bound)
+		return ABI_STOP_RULE_UNSUPPORTED;
+	if (walk_read_user(&w->registers, sizeof(w->registers),
+			   w->sp + WALK_ARM64_SIGNAL_REGISTERS) != 0)
+		return ABI_STOP_READ_FAULT;
+	w->pc = w->registers.value[WALK_REG_PC];
+	w->sp = w->registers.value[WALK_REG_SP];
+	w->fp = w->registers.value[WALK_REG_FP];
+	w->interrupted = 1;
+	w->sp_is_bound = 0;
+	w->signal_count++;
+	return w->pc == 0 ? ABI_STOP_ROOT : WALK_CONTINUE;
 }
 
 /* The kernel pushed all registers for the signal handler: struct ucontext lies at sp, its general
  * registers in the order r8..r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip.
  * Source: Linux arch/x86/include/uapi/asm/{ucontext,sigcontext}.h, a fixed user-space ABI. */
-WALK_INLINE int walk_signal(struct walk_state *w)
+WALK_INLINE int walk_signal_x86_64(struct walk_state *w)
 {
 	__u64 saved[17] = {};
 	int i;
 
-	if (walk_read_user(saved, sizeof(saved), w->sp + WALK_UCONTEXT_REGISTERS_OFFSET) != 0)
+	if (walk_read_user(saved, sizeof(saved), w->sp + WALK_X86_64_SIGNAL_REGISTERS) != 0)
 		return ABI_STOP_READ_FAULT;
 	for (i = 0; i < 8; i++)
 		w->registers.value[8 + i] = saved[i];
@@ -270,8 +317,35 @@ WALK_INLINE int walk_signal(struct walk_state *w)
 	return w->pc == 0 ? ABI_STOP_ROOT : WALK_CONTINUE;
 }
 
+/* Rows that fit one word: CFA = base + 16 * n, frame pointer and return address unchanged, or saved
+ * as the pair that AAPCS64 calls a frame record. */
+WALK_INLINE int walk_by_row_arm64(struct walk_state *w, int kind, __u32 operand)
+{
+	__u64 base = kind == ABI_ROW_FP ? w->fp : w->sp;
+	__u64 cfa = base + 16 * (__u64)(operand & ABI_ARM64_OPERAND_CFA_MASK);
+	__u32 pair_at = (operand >> ABI_ARM64_OPERAND_CFA_BITS) & ABI_ARM64_OPERAND_PAIR_MASK;
+	__u64 pair[2] = {};
+
+	if (pair_at == 0) {
+		/* Only a leaf has its return address there; sp is its caller's until it moves it. */
+		if (!walk_register(w, WALK_REG_LINK, &pair[1]))
+			return ABI_STOP_RULE_UNSUPPORTED;
+		if (cfa < w->sp)
+			return ABI_STOP_SP_NOT_GROWING;
+		return walk_to_caller(w, cfa, pair[1], w->fp);
+	}
+	/* A frame pointer that led here points to the pair. */
+	if (w->sp_is_bound && kind == ABI_ROW_SP)
+		cfa = w->fp + 16 * (__u64)pair_at;
+	if (cfa <= w->sp)
+		return ABI_STOP_SP_NOT_GROWING;
+	if (walk_read_user(pair, sizeof(pair), cfa - 16 * (__u64)pair_at) != 0)
+		return ABI_STOP_READ_FAULT;
+	return walk_to_caller(w, cfa, pair[1], pair[0]);
+}
+
 /* Rows that fit one word: CFA = base + 8 * n, frame pointer unchanged or near the CFA. */
-WALK_INLINE int walk_by_row(struct walk_state *w, __u64 base, __u32 operand)
+WALK_INLINE int walk_by_row_x86_64(struct walk_state *w, __u64 base, __u32 operand)
 {
 	__u64 cfa = base + 8 * (__u64)(operand & ABI_OPERAND_CFA_MASK);
 	__u32 fp_words = (operand >> ABI_OPERAND_CFA_BITS) & ABI_OPERAND_FP_MASK;
@@ -299,6 +373,12 @@ WALK_INLINE int walk_by_rule(struct walk_state *w, const struct abi_rule *rule)
 	if (!walk_register(w, rule->cfa_register, &value))
 		return ABI_STOP_RULE_UNSUPPORTED;
 	cfa = value + (__s64)rule->cfa_offset;
+	if (WALK_IS_ARM64 && w->sp_is_bound && rule->cfa_register == WALK_REG_SP) {
+		/* A frame pointer that led here points to where the next one was saved. */
+		if (rule->cfa_kind != ABI_CFA_REGISTER || rule->fp_kind != ABI_FP_AT_CFA)
+			return ABI_STOP_RULE_UNSUPPORTED;
+		cfa = w->fp - (__s64)rule->fp_offset;
+	}
 	if (rule->cfa_kind == ABI_CFA_DEREF) {
 		if (walk_read_user(&value, sizeof(value), cfa) != 0)
 			return ABI_STOP_READ_FAULT;
@@ -309,9 +389,13 @@ WALK_INLINE int walk_by_rule(struct walk_state *w, const struct abi_rule *rule)
 	if (rule->ra_kind == ABI_RA_REGISTER) {
 		if (!walk_register(w, (__u32)rule->ra_offset, &return_address))
 			return ABI_STOP_RULE_UNSUPPORTED;
-	} else if (walk_read_user(&return_address, sizeof(return_address),
-				  cfa + (__s64)rule->ra_offset) != 0) {
-		return ABI_STOP_READ_FAULT;
+	} else {
+		__u64 at = cfa + (__s64)rule->ra_offset;
+
+		if (WALK_IS_ARM64 && rule->ra_kind == ABI_RA_AFTER_FP)
+			at = cfa + (__s64)rule->fp_offset + 8;
+		if (walk_read_user(&return_address, sizeof(return_address), at) != 0)
+			return ABI_STOP_READ_FAULT;
 	}
 	if (rule->fp_kind != ABI_FP_SAME) {
 		__u64 at = rule->fp_kind == ABI_FP_AT_CFA ? cfa : w->fp;
@@ -328,14 +412,14 @@ WALK_INLINE int walk_special(struct walk_state *w, __u32 operand)
 	case ABI_SPECIAL_ROOT:
 		return ABI_STOP_ROOT;
 	case ABI_SPECIAL_SIGNAL:
-		return walk_signal(w);
+		return WALK_IS_ARM64 ? walk_signal_arm64(w) : walk_signal_x86_64(w);
 	case ABI_SPECIAL_FP_SWITCH:
 		return walk_by_frame_pointer(w, 1, ABI_STOP_READ_FAULT);
-	case ABI_SPECIAL_PLT: {
+	case ABI_SPECIAL_PLT: { /* x86-64 only */
 		__u64 in_stub = w->pc & 15;
 		__u32 pushed = in_stub >= ((operand >> ABI_SPECIAL_PLT_SHIFT) & 15) ? 1 : 0;
 
-		return walk_by_row(w, w->sp, 1 + pushed);
+		return walk_by_row_x86_64(w, w->sp, 1 + pushed);
 	}
 	case ABI_SPECIAL_UNSUPPORTED:
 		return ABI_STOP_RULE_UNSUPPORTED;
@@ -387,9 +471,13 @@ WALK_INLINE int walk_step(struct walk_state *w, struct abi_frame *frame)
 	operand = row >> ABI_ROW_OPERAND_SHIFT;
 	switch ((row >> ABI_ROW_KIND_SHIFT) & 3) {
 	case ABI_ROW_SP:
-		return walk_by_row(w, w->sp, operand);
+		if (WALK_IS_ARM64)
+			return walk_by_row_arm64(w, ABI_ROW_SP, operand);
+		return walk_by_row_x86_64(w, w->sp, operand);
 	case ABI_ROW_FP:
-		return walk_by_row(w, w->fp, operand);
+		if (WALK_IS_ARM64)
+			return walk_by_row_arm64(w, ABI_ROW_FP, operand);
+		return walk_by_row_x86_64(w, w->fp, operand);
 	case ABI_ROW_RULE: {
 		struct abi_rule rule = {};
 

@@ -1,5 +1,6 @@
 // The walker's steps on the host: the same text that runs in the kernel, over a copied stack. It
-// finishes walks for which the kernel lacked a process, a mapping or a table.
+// finishes walks for which the kernel lacked a process, a mapping or a table. The agent walks as its
+// own machine does; tests also as another one.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <functional>
 #include <span>
 
+#include "abi/architecture.h"
 #include "abi/sample.h"
 #include "abi/unwind.h"
 
@@ -20,12 +22,13 @@ namespace vesta::agent::unwind {
 // Shape: `stack` are the bytes from address stack_address upwards; everything else is unreadable.
 //        `mappings` is the process's extent, sorted. `table` gives the words of a slot, or nothing.
 // Owner: one walk; the spans must outlive it.
-class HostWalk {
+template <int kArchitecture>
+class BasicHostWalk {
  public:
   using TableOf = std::function<std::span<const uint32_t>(uint32_t slot)>;
 
-  HostWalk(std::span<const std::byte> stack, uint64_t stack_address,
-           std::span<const abi_mapping> mappings, TableOf table)
+  BasicHostWalk(std::span<const std::byte> stack, uint64_t stack_address,
+                std::span<const abi_mapping> mappings, TableOf table)
       : stack_(stack),
         stack_address_(stack_address),
         mappings_(mappings),
@@ -56,7 +59,9 @@ class HostWalk {
   }
 
 #define WALK_INLINE inline
+#define WALK_ARCHITECTURE kArchitecture
 #include "bpf/unwind/walk.bpf.h"
+#undef WALK_ARCHITECTURE
 #undef WALK_INLINE
 
  private:
@@ -65,6 +70,8 @@ class HostWalk {
   std::span<const abi_mapping> mappings_;
   TableOf table_;
 };
+
+using HostWalk = BasicHostWalk<ABI_ARCHITECTURE>;
 
 }  // namespace vesta::agent::unwind
 
