@@ -59,6 +59,7 @@ struct FakeProcess {
   std::string cgroup = "0::/\n";
   std::vector<FakeMapping> mappings;
   std::map<std::string, FakeFilePtr> root;  // files by path in this process's mount namespace
+  std::map<uint64_t, std::string> memory;   // by address; what is not here cannot be read
 };
 
 class FakeProc final : public process::ProcView {
@@ -130,6 +131,17 @@ class FakeProc final : public process::ProcView {
   base::Result<process::OpenedFile> OpenMapped(uint32_t pid,
                                                const process::MappedFile& file) const override {
     return OpenFile(FindMapped(pid, file));
+  }
+
+  base::Result<void> ReadMemory(uint32_t pid, uint64_t address,
+                                std::span<std::byte> out) const override {
+    const auto found = processes.find(pid);
+    if (found == processes.end()) return Gone();
+    for (const auto& [start, bytes] : found->second.memory) {
+      if (address < start || address - start > bytes.size()) continue;
+      return base::MemorySource(std::as_bytes(std::span(bytes))).ReadAt(address - start, out);
+    }
+    return Gone();
   }
 
   base::Result<std::string> ReadVdso() const override {

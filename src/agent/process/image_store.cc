@@ -17,6 +17,8 @@ using profile::ImageId;
 constexpr uint64_t kPageMask = 4095;
 // A record, and its entry in the map that finds it, without their texts.
 constexpr size_t kImageBytes = 512;
+// Of text that may have been moved, at three places.
+constexpr uint64_t kComparedBytes = 4096;
 // 64-bit programs get their vDSO near the stack; below lie those of 32-bit programs.
 constexpr uint64_t kFirst64BitAddress = uint64_t{1} << 32;
 
@@ -160,6 +162,38 @@ ResolvedMapping ImageStore::Resolve(ImageOwner& owner, const MapsEntry& entry) {
       break;
   }
   return {GeneratedCode(owner), 0};
+}
+
+bool ImageStore::HoldsTextOf(uint32_t pid, const MapsEntry& anonymous,
+                             const ResolvedMapping& file) {
+  const Record& record = RecordOf(file.image);
+  const uint64_t start = anonymous.start - file.bias;
+  const uint64_t size_bytes = anonymous.end - anonymous.start;
+  const auto covers = [&](const LoadSegment& segment) {
+    const uint64_t first = segment.vaddr & ~kPageMask;
+    const uint64_t end = (segment.vaddr + segment.file_size_bytes + kPageMask) & ~kPageMask;
+    return segment.executable && start >= first && start < end && size_bytes <= end - start;
+  };
+  const auto segment = std::find_if(record.segments.begin(), record.segments.end(), covers);
+  if (record.image.kind != ImageKind::kElf || segment == record.segments.end()) return false;
+  const auto source = Open(file.image);
+  if (!source.ok()) return false;
+  // Only the bytes that the file has: what lies behind them in the last page is not compared.
+  const uint64_t text_start = std::max(start, segment->vaddr);
+  const uint64_t text_end = std::min(start + size_bytes, segment->vaddr + segment->file_size_bytes);
+  if (text_start >= text_end) return false;
+  const uint64_t part_bytes = std::min(kComparedBytes, text_end - text_start);
+  const uint64_t last = text_end - part_bytes;
+  std::vector<std::byte> in_memory(part_bytes);
+  std::vector<std::byte> in_file(part_bytes);
+  for (const uint64_t at : {text_start, text_start + (last - text_start) / 2, last}) {
+    const uint64_t file_offset = segment->file_offset + (at - segment->vaddr);
+    if (!proc_.ReadMemory(pid, at + file.bias, in_memory).ok() ||
+        !(*source)->ReadAt(file_offset, in_file).ok() || in_memory != in_file) {
+      return false;
+    }
+  }
+  return true;
 }
 
 ImageId ImageStore::GeneratedCode(ImageOwner& owner) {

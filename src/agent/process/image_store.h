@@ -99,6 +99,12 @@ class ImageStore {
   // Never fails: what cannot be read is an image of its own kind.
   ResolvedMapping Resolve(ImageOwner& owner, const MapsEntry& entry);
 
+  // Whether anonymous memory holds the very text that `file` would have there: engines copy theirs
+  // into huge pages, at the same addresses.
+  // Cost:   up to three reads of the process's memory, when an executable segment covers it all.
+  // Errors: false when the memory or the file cannot be read.
+  bool HoldsTextOf(uint32_t pid, const MapsEntry& anonymous, const ResolvedMapping& file);
+
   // The image of all code that a process generates.
   profile::ImageId GeneratedCode(ImageOwner& owner);
   void SetOwnerStart(ImageOwner& owner, uint64_t start_boot_ns);

@@ -249,6 +249,17 @@ Result<OpenedFile> LinuxProc::OpenMapped(uint32_t pid, const MappedFile& file) c
   return Reopen(found, file.path);
 }
 
+Result<void> LinuxProc::ReadMemory(uint32_t pid, uint64_t address, std::span<std::byte> out) const {
+  const Descriptor memory(::open(PidPath(pid, "mem").c_str(), O_RDONLY | O_CLOEXEC));
+  if (memory.fd() < 0) return ErrnoError("opening the memory of a process", errno);
+  const ssize_t count = ::pread(memory.fd(), out.data(), out.size(), static_cast<off_t>(address));
+  if (count < 0) return ErrnoError("reading the memory of a process", errno);
+  if (static_cast<size_t>(count) != out.size()) {
+    return Error(ErrorCode::kNotFound, "a part of it is not mapped");
+  }
+  return {};
+}
+
 Result<std::string> LinuxProc::ReadVdso() const {
   const auto start = static_cast<uint64_t>(::getauxval(AT_SYSINFO_EHDR));
   if (start == 0) return Error(ErrorCode::kUnsupported, "this kernel gives no vDSO to programs");

@@ -29,6 +29,8 @@ class LinuxProc final : public ProcView {
   base::Result<std::string> ReadExe(uint32_t pid) const override;
   base::Result<FileIdentity> StatMapped(uint32_t pid, const MappedFile& file) const override;
   base::Result<OpenedFile> OpenMapped(uint32_t pid, const MappedFile& file) const override;
+  base::Result<void> ReadMemory(uint32_t pid, uint64_t address,
+                                std::span<std::byte> out) const override;
   base::Result<std::string> ReadVdso() const override;
 
  private:

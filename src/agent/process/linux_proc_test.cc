@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -174,6 +175,17 @@ TEST(LinuxProcTest, LinksToProcAreNotFollowedOutOfTheRoot) {
   const std::string link = folder.Path("link");
   std::filesystem::create_symlink("/proc/self/exe", link);
   EXPECT_FALSE(proc.OpenMapped(OwnPid(), ByPath(link)).ok());
+}
+
+TEST(LinuxProcTest, ReadsTheMemoryOfAProcess) {
+  const LinuxProc proc;
+  const std::array<std::byte, 3> here = {std::byte{1}, std::byte{2}, std::byte{3}};
+  const auto address = reinterpret_cast<uint64_t>(here.data());
+  std::array<std::byte, 3> read{};
+  ASSERT_TRUE(proc.ReadMemory(OwnPid(), address, read).ok());
+  EXPECT_EQ(read, here);
+  EXPECT_FALSE(proc.ReadMemory(OwnPid(), 4096, read).ok());
+  EXPECT_EQ(proc.ReadMemory(0x7ffffff0, address, read).error().code(), base::ErrorCode::kNotFound);
 }
 
 TEST(LinuxProcTest, GivesTheVdsoAsAnElfFile) {

@@ -52,8 +52,9 @@ std::string UnescapeNewlines(std::string_view escaped) {
 }
 
 enum class Line { kExecutable, kOther, kDamaged };
+enum class Wanted { kExecutable, kAll };
 
-Line ParseLine(std::string_view line, MapsEntry& entry) {
+Line ParseLine(std::string_view line, Wanted wanted, MapsEntry& entry) {
   Fields fields(line);
   std::string_view permissions;
   if (!fields.TakeNumber(16, entry.start) || !fields.Take('-') ||
@@ -61,7 +62,7 @@ Line ParseLine(std::string_view line, MapsEntry& entry) {
       !fields.Take(' ') || entry.end <= entry.start) {
     return Line::kDamaged;
   }
-  if (permissions[2] != 'x') return Line::kOther;
+  if (permissions[2] != 'x' && wanted == Wanted::kExecutable) return Line::kOther;
   unsigned device_major = 0;
   unsigned device_minor = 0;
   if (!fields.TakeNumber(16, entry.file_offset) || !fields.Take(' ') ||
@@ -113,17 +114,27 @@ std::optional<MapsEntry> MapsParser::Next() {
     const std::string_view line = text_.substr(0, line_end);
     text_.remove_prefix(line_end == std::string_view::npos ? text_.size() : line_end + 1);
     MapsEntry entry;
-    switch (ParseLine(line, entry)) {
-      case Line::kExecutable:
-        return entry;
-      case Line::kDamaged:
-        ++damaged_line_count_;
-        break;
-      case Line::kOther:
-        break;
+    const Line kind = ParseLine(line, Wanted::kExecutable, entry);
+    if (kind == Line::kDamaged) {
+      ++damaged_line_count_;
+      continue;
     }
+    if (entry.start != run_end_) file_line_ = {};
+    run_end_ = entry.end;
+    file_below_ = file_line_;
+    if (line.find('/') != std::string_view::npos) file_line_ = line;
+    if (kind == Line::kExecutable) return entry;
   }
   return std::nullopt;
+}
+
+std::optional<MapsEntry> MapsParser::FileBelow() const {
+  MapsEntry entry;
+  if (file_below_.empty() || ParseLine(file_below_, Wanted::kAll, entry) != Line::kExecutable ||
+      entry.kind != MappingKind::kFile) {
+    return std::nullopt;
+  }
+  return entry;
 }
 
 }  // namespace vesta::agent::process

@@ -46,10 +46,17 @@ class MapsParser {
   // The next executable mapping, kVsyscall left out; empty at the end.
   std::optional<MapsEntry> Next();
 
+  // The mapping of a file, executable or not, that lies nearest below the one that Next() gave last
+  // when no gap is between the two; empty when there is none.
+  std::optional<MapsEntry> FileBelow() const;
+
   uint64_t damaged_line_count() const { return damaged_line_count_; }
 
  private:
   std::string_view text_;
+  std::string_view file_line_;  // nearest below `run_end_`; empty = none
+  uint64_t run_end_ = 0;        // end of the mappings that lie one on the other
+  std::string_view file_below_;
   uint64_t damaged_line_count_ = 0;
 };
 

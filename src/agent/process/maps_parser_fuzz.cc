@@ -15,6 +15,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     CHECK(entry->start < entry->end);
     CHECK(entry->kind != MappingKind::kVsyscall);
     CHECK(entry->path.size() <= size);
+    if (const auto below = parser.FileBelow()) {
+      CHECK(below->start < below->end && below->kind == MappingKind::kFile);
+    }
     ++entry_count;
   }
   CHECK(entry_count + parser.damaged_line_count() <= size + 1);

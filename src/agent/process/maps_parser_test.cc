@@ -103,6 +103,33 @@ TEST(MapsParserTest, SkipsAndCountsDamagedLines) {
   }
 }
 
+TEST(MapsParserTest, KnowsTheFileThatLiesRightBelowAMapping) {
+  MapsParser parser(
+      "1000-2000 r--p 00000000 08:01 7  /bin/a\n"
+      "2000-4000 r-xp 00000000 00:00 0 \n"
+      "4000-5000 rw-p 00000000 00:00 0 \n"
+      "5000-6000 r-xp 00000000 00:00 0 \n"
+      "7000-8000 r-xp 00000000 00:00 0 \n"
+      "8000-9000 r-xp 00000000 00:00 0  [vdso]\n"
+      "9000-a000 r-xp 00003000 08:01 9  /lib/b (deleted)\n"
+      "a000-b000 r-xp 00000000 00:00 0 \n");
+  EXPECT_FALSE(parser.FileBelow().has_value());
+  for (const uint64_t start : {0x2000u, 0x5000u}) {
+    ASSERT_EQ(parser.Next()->start, start);
+    ASSERT_TRUE(parser.FileBelow().has_value());
+    EXPECT_EQ(parser.FileBelow()->path, "/bin/a");
+    EXPECT_EQ(parser.FileBelow()->start, 0x1000u);
+    EXPECT_EQ(parser.FileBelow()->inode, 7u);
+  }
+  for (const uint64_t start : {0x7000u, 0x8000u, 0x9000u}) {
+    ASSERT_EQ(parser.Next()->start, start);
+    EXPECT_FALSE(parser.FileBelow().has_value()) << "there is a gap";
+  }
+  ASSERT_EQ(parser.Next()->start, 0xa000u);
+  EXPECT_EQ(parser.FileBelow()->path, "/lib/b");
+  EXPECT_EQ(parser.FileBelow()->file_offset, 0x3000u);
+}
+
 TEST(MapsParserTest, EveryTruncationGivesAtMostTheWholeLines) {
   const std::string text =
       "1000-2000 r-xp 00001000 08:01 7  /bin/a\n"

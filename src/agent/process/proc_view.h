@@ -1,8 +1,10 @@
 // What /proc tells about processes, behind one interface so that tests can make up a machine.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -63,6 +65,10 @@ class ProcView {
   // files of processes that are gone.
   virtual base::Result<FileIdentity> StatMapped(uint32_t pid, const MappedFile& file) const = 0;
   virtual base::Result<OpenedFile> OpenMapped(uint32_t pid, const MappedFile& file) const = 0;
+
+  // Errors: as above when any byte cannot be read.
+  virtual base::Result<void> ReadMemory(uint32_t pid, uint64_t address,
+                                        std::span<std::byte> out) const = 0;
 
   // The vDSO that this kernel gives to 64-bit programs.
   virtual base::Result<std::string> ReadVdso() const = 0;

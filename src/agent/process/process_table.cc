@@ -145,7 +145,15 @@ void ProcessTable::ReadMappings(Process& process, const std::string& maps) {
   MappingList mappings(options_.mappings_max);
   MapsParser parser(maps);
   process.first_image = ImageId();
-  while (const auto entry = parser.Next()) AddMapping(process, mappings, *entry);
+  while (const auto entry = parser.Next()) {
+    if (entry->kind != MappingKind::kAnonymous) {
+      AddMapping(process, mappings, *entry, images_.Resolve(process.owner, *entry));
+      continue;
+    }
+    std::optional<ResolvedMapping> file;
+    if (const auto below = parser.FileBelow()) file = images_.Resolve(process.owner, *below);
+    AddMapping(process, mappings, *entry, ResolveAnonymous(process, *entry, file));
+  }
   counters_.maps_lines_damaged += parser.damaged_line_count();
   const auto old = process.mappings.all();
   const auto now = mappings.all();
@@ -154,8 +162,14 @@ void ProcessTable::ReadMappings(Process& process, const std::string& maps) {
   changed_.insert(process.pid);
 }
 
-bool ProcessTable::AddMapping(Process& process, MappingList& mappings, const MapsEntry& entry) {
-  const ResolvedMapping resolved = images_.Resolve(process.owner, entry);
+ResolvedMapping ProcessTable::ResolveAnonymous(Process& process, const MapsEntry& entry,
+                                               const std::optional<ResolvedMapping>& file) {
+  if (file && images_.HoldsTextOf(process.pid, entry, *file)) return *file;
+  return images_.Resolve(process.owner, entry);
+}
+
+bool ProcessTable::AddMapping(Process& process, MappingList& mappings, const MapsEntry& entry,
+                              const ResolvedMapping& resolved) {
   if (process.first_image == ImageId() && entry.kind == MappingKind::kFile) {
     process.first_image = resolved.image;
   }
@@ -211,7 +225,18 @@ void ProcessTable::Apply(const MmapEvent& event, uint64_t time_mono_ns) {
   }
   if (time_mono_ns < process->known_mono_ns) return;
   const auto entry = EntryOf(event);
-  if (entry && AddMapping(*process, process->mappings, *entry)) changed_.insert(event.pid);
+  if (!entry) return;
+  ResolvedMapping resolved;
+  if (entry->kind == MappingKind::kAnonymous) {
+    std::optional<ResolvedMapping> file;
+    if (const Mapping* covered = process->mappings.Find(entry->start)) {
+      file = ResolvedMapping{covered->image, covered->bias};
+    }
+    resolved = ResolveAnonymous(*process, *entry, file);
+  } else {
+    resolved = images_.Resolve(process->owner, *entry);
+  }
+  if (AddMapping(*process, process->mappings, *entry, resolved)) changed_.insert(event.pid);
 }
 
 void ProcessTable::Apply(const CommEvent& event, uint64_t time_mono_ns) {

@@ -158,7 +158,10 @@ class ProcessTable {
   Read ReadFromProc(uint32_t pid, KernelThreads kernel_threads);
   Read ReadWithBackOff(uint32_t pid);
   void ReadMappings(Process& process, const std::string& maps);
-  bool AddMapping(Process& process, MappingList& mappings, const MapsEntry& entry);
+  bool AddMapping(Process& process, MappingList& mappings, const MapsEntry& entry,
+                  const ResolvedMapping& resolved);
+  ResolvedMapping ResolveAnonymous(Process& process, const MapsEntry& entry,
+                                   const std::optional<ResolvedMapping>& file);
   void Apply(const MmapEvent& event, uint64_t time_mono_ns);
   void Apply(const CommEvent& event, uint64_t time_mono_ns);
   void Apply(const ForkEvent& event, uint64_t time_mono_ns);

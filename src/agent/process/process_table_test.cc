@@ -502,6 +502,66 @@ TEST_F(ProcessTableTest, OverlappingMappingsReplaceWhatTheyCover) {
   EXPECT_EQ(all[1].bias, 0u);
 }
 
+// A binary with 0x4000 bytes of text in one process, which engines may move into huge pages.
+struct MovedText {
+  std::string bytes = test::MakeSmallElf({{0x1000, 0x1000, 0x4000, true}}, "moved text");
+  std::string text;
+  MovedText() {
+    for (size_t i = 0x1000; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 7 + i / 256);
+    text = bytes.substr(0x1000);
+  }
+};
+
+TEST_F(ProcessTableTest, TextThatWasMovedToAnonymousMemoryIsThatOfItsFile) {
+  const MovedText moved;
+  auto& process = Start(10, "engine", 100, "/bin/engine");
+  const FakeFilePtr file = files_["/bin/engine"] = proc_.NewFile(moved.bytes);
+  process.mappings[0] = {kBase, kBase + 0x4000, 0x1000, "/bin/engine", file};
+  process.memory[kBase] = moved.text;
+  table_->Scan();
+  const Mapping before = table_->Find(10)->mappings.all()[0];
+  Changed();
+  MmapEvent event;
+  event.pid = event.tid = 10;
+  event.start = kBase + 0x1000;
+  event.size_bytes = 0x2000;
+  event.path = "//anon";
+  Apply(event);
+  EXPECT_EQ(Changed(), Pids{}) << "the same text is still there";
+  // As /proc shows it: the file's mapping below, a hole filled with anonymous memory.
+  process.mappings[0].end = kBase + 0x1000;
+  process.mappings.push_back({kBase + 0x1000, kBase + 0x3000, 0, "", nullptr});
+  process.mappings.push_back({kBase + 0x3000, kBase + 0x4000, 0x4000, "/bin/engine", file});
+  Rebuild({});
+  table_->Scan();
+  ASSERT_EQ(table_->Find(10)->mappings.all().size(), 1u);
+  EXPECT_EQ(table_->Find(10)->mappings.all()[0], before);
+}
+
+TEST_F(ProcessTableTest, OtherCodeWhereTextWasIsGenerated) {
+  const MovedText moved;
+  for (const size_t changed_at : {size_t{0x1000}, size_t{0x2400}, size_t{0x2fff}, size_t{~0u}}) {
+    Rebuild({});
+    auto& process = Start(10, "engine", 100, "/bin/engine");
+    const FakeFilePtr file = files_["/bin/engine"] = proc_.NewFile(moved.bytes);
+    process.mappings[0] = {kBase, kBase + 0x1000, 0x1000, "/bin/engine", file};
+    process.mappings.push_back({kBase + 0x1000, kBase + 0x3000, 0, "", nullptr});
+    if (changed_at < moved.text.size()) {
+      process.memory[kBase] = moved.text;
+      process.memory[kBase][changed_at] ^= 1;
+    }
+    table_->Scan();
+    EXPECT_EQ(Paths(10), (Strings{"/bin/engine", "[generated code]"})) << changed_at;
+  }
+  // Beyond the end of the text.
+  auto& process = Start(11, "engine", 100, "/bin/engine");
+  process.mappings[0] = {kBase, kBase + 0x4000, 0x1000, "/bin/engine", FileAt("/bin/engine")};
+  process.mappings.push_back({kBase + 0x4000, kBase + 0x5000, 0, "", nullptr});
+  process.memory[kBase] = moved.text + std::string(0x1000, 0);
+  EXPECT_TRUE(table_->EnsureKnown(11));
+  EXPECT_EQ(Paths(11), (Strings{"/bin/engine", "[generated code]"}));
+}
+
 TEST_F(ProcessTableTest, AMappingThatIsThereAlreadyIsNoChange) {
   Start(10, "a", 100);
   table_->Scan();
