@@ -1,6 +1,6 @@
 // The walker's steps on the host: the same text that runs in the kernel, over a copied stack. It
-// finishes walks for which the kernel lacked a process, a mapping or a table. The agent walks as its
-// own machine does; tests also as another one.
+// finishes walks for which the kernel lacked a process, a mapping or a table. The agent walks as
+// its own machine does; tests also as another one.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The walker over a table, a stack and registers that an attacker chose: it must end, and must not
-// read outside.
+// The walkers of both machines over a table, a stack and registers that an attacker chose: they
+// must end, and must not read outside.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -7,12 +7,17 @@
 
 #include "src/agent/unwind/host_walk.h"
 
-using vesta::agent::unwind::HostWalk;
+using vesta::agent::unwind::BasicHostWalk;
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  constexpr size_t kFixedBytes = sizeof(HostWalk::walk_registers) + 2 * sizeof(abi_mapping) + 2;
-  if (size < kFixedBytes) return 0;
-  HostWalk::walk_state state{};
+namespace {
+
+template <int kArchitecture>
+void Walk(const uint8_t* data, size_t size) {
+  using Walker = BasicHostWalk<kArchitecture>;
+  constexpr size_t kFixedBytes =
+      sizeof(typename Walker::walk_registers) + 2 * sizeof(abi_mapping) + 2;
+  if (size < kFixedBytes) return;
+  typename Walker::walk_state state{};
   std::memcpy(&state.registers, data, sizeof(state.registers));
   data += sizeof(state.registers);
   std::vector<abi_mapping> mappings(2);
@@ -31,13 +36,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                               ABI_TABLE_BLOCK_WORDS * ABI_TABLE_BLOCK_WORDS);
   if (size != 0) std::memcpy(words.data(), data, size / sizeof(uint32_t) * sizeof(uint32_t));
 
-  HostWalk walk(stack, state.registers.value[7], mappings,
-                [&](uint32_t) { return std::span<const uint32_t>(words); });
+  Walker walk(stack, state.registers.value[Walker::WALK_REG_SP], mappings,
+              [&](uint32_t) { return std::span<const uint32_t>(words); });
   walk.walk_start(&state, 0, 2);
   state.knows_all_mappings = knows_all_mappings ? 1 : 0;
   for (int depth = 0; depth < ABI_USER_FRAMES_MAX; ++depth) {
     abi_frame frame{};
     if (walk.walk_step(&state, &frame) != WALK_CONTINUE) break;
   }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  Walk<ABI_X86_64>(data, size);
+  Walk<ABI_ARM64>(data, size);
   return 0;
 }
