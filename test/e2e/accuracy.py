@@ -1,94 +1,267 @@
-"""What deep_split says of itself, what vesta saw of it, and what perf saw in the same run."""
+"""What a program of test/programs/truth says of itself, against what vesta and perf saw of it.
+
+Such a program spends its CPU along known call paths, measures each path's CPU, and prints both as
+one JSON line; test/programs/truth/truth.h says how frames are written there.
+"""
 import collections
+import contextlib
+import functools
+import glob
 import json
+import os
 import re
 import subprocess
+from dataclasses import dataclass
 
-from conftest import PROGRAMS
+from conftest import PROGRAMS, ROOT_NAME
 
-LEAVES = ("hot_leaf", "warm_leaf", "cold_leaf")
-DEPTH = 40
-PERF_STACK_BYTES = 16384  # deep_split's stack is about 10 KiB deep
+# Where every path begins: functions of the programs themselves that belong to no single path.
+COMMON = re.compile(r"((\w+(::|\.))?main|main\.(turn|spend|secondWorker)|(first|second)_thread)$")
+KERNEL_START = 1 << 63
+GAPS = {"*", "**", "?"}
+# perf copies this much of each stack; 65,528 is the most that it can, and less than 600 frames need.
+PERF_STACK_BYTES = {"recurse_200": 32768, "recurse_600": 65528}
+PERF_STACK_BYTES_DEFAULT = 16384
+
+
+@dataclass
+class Stack:
+    names: list  # user frames, leaf first
+    weight: int = 1
+    kernel: bool = False  # the leaf lay in the kernel
+    reason: str = ""  # why the walk ended early, as the profiler says; empty: it does not
+    at_root: bool = False  # the outermost frame is where the kernel starts threads or programs
+
+
+@dataclass
+class Path:
+    frames: list
+    goal_percent: int
+    cpu_ns: int
+    ends: str = ""  # the reason why the walk must stop here, where no walker can know better
+
+    @property
+    def leaf(self):
+        """The innermost function whose name is known."""
+        return next(f for f in self.frames if f not in GAPS)
+
+
+class Truth:
+    """What one program said of itself."""
+
+    def __init__(self, said):
+        self.program = said["program"]
+        self.paths = [Path(**path) for path in said["paths"]]
+        frames = {frame for path in self.paths for frame in path.frames} - GAPS
+        self.parts = [frame[1:] for frame in frames if frame[0] == "~"]
+        self.names = {frame for frame in frames if frame[0] != "~"}
+        self.own_names = {name for name in self.names if not COMMON.match(name)}
+        self.cpu_ns = sum(path.cpu_ns for path in self.paths)
+
+    def knows(self, name):
+        return name in self.names or any(part in name for part in self.parts)
+
+    def belongs(self, stack):
+        """Was taken inside a path: it holds a function of one, or we cannot tell."""
+        return bool(stack.reason) or any(
+            name in self.own_names or (name not in self.names and self.knows(name))
+            for name in stack.names)
+
+    def matches(self, path, stack):
+        """Every frame is right, from the leaf to main, and below that there is only start code."""
+        names, at = stack.names, 0
+        for position, frame in enumerate(path.frames):
+            if frame in GAPS:
+                following = path.frames[position + 1:position + 2]
+                while at < len(names) and not (following and is_frame(following[0], names[at])):
+                    if frame == "*" and self.knows(names[at]):
+                        return False
+                    at += 1
+            elif at < len(names) and (not self.knows(names[at]) if frame == "?"
+                                      else is_frame(frame, names[at])):
+                at += 1
+            else:
+                return False
+        if path.ends:
+            return at == len(names) and stack.reason == path.ends
+        return not any(map(self.knows, names[at:]))
+
+    def path_of(self, stack):
+        """(number of the path or None, whether all of it is right)"""
+        for number, path in enumerate(self.paths):
+            if self.matches(path, stack):
+                return number, True
+        for number, path in enumerate(self.paths):
+            if any(is_frame(path.leaf, name) for name in stack.names):
+                return number, False
+        return None, False
+
+
+def is_frame(wanted, name):
+    return wanted[1:] in name if wanted[0] == "~" else wanted == name
 
 
 def plain_name(name):
-    """A function's name without its result type and parameters."""
-    name = re.sub(r"\(.*\)$", "", name)
-    return re.sub(r"^(unsigned int|uint32_t) ", "", name)
+    """A function's name without its result type, parameters and marks of the compiler."""
+    name = re.sub(r"( \[clone [^]]*\])+$", "", name)
+    name = name.removesuffix(" const")
+    if name.endswith(")"):
+        depth = 0
+        for at in range(len(name) - 1, -1, -1):
+            depth += (name[at] == ")") - (name[at] == "(")
+            if depth == 0:
+                name = name[:at] or name
+                break
+    return re.sub(r"^(unsigned int|int|void) ", "", name)
 
 
-def expected_path(leaf):
-    """Leaf first, from the leaf to main."""
-    step = leaf.replace("_leaf", "_step")
-    return [leaf, *[f"{step}<{level}>" for level in range(DEPTH - 2, -1, -1)], "main"]
+def truths(text):
+    """The programs' own lines in what they printed."""
+    return [Truth(json.loads(line)) for line in text.splitlines()
+            if line.startswith("{") and '"paths"' in line and '"frames"' in line]
 
 
-def judge(stacks):
-    """stacks: [(names leaf first, weight)] of deep_split alone.
-
-    Shares are parts of all samples inside the three paths; a path counts when every frame of it is
-    right, from the leaf to main and on to _start.
-    """
-    by_leaf, whole_path, complete, total = collections.Counter(), collections.Counter(), 0, 0
-    for names, weight in stacks:
-        names = [plain_name(name) for name in names]
-        total += weight
-        complete += weight * (bool(names) and names[-1] == "_start")
-        for leaf in LEAVES:
-            if leaf not in names:
-                continue
-            by_leaf[leaf] += weight
-            path = expected_path(leaf)
-            at = names.index(leaf)
-            if names[at:at + len(path)] == path and names[-1] == "_start":
-                whole_path[leaf] += weight
-    inside = sum(by_leaf.values()) or 1
-    return {"samples": total, "complete": complete / (total or 1),
-            "share": {leaf: by_leaf[leaf] / inside for leaf in LEAVES},
-            "path_share": {leaf: whole_path[leaf] / inside for leaf in LEAVES}}
+def is_root(frame):
+    """Start code, by name or, where the names are stripped, by the ELF entry point."""
+    if ROOT_NAME.match(frame.name):
+        return True
+    if not frame.mapping or not frame.mapping.filename.startswith("/"):
+        return False
+    entry = entry_point(frame.mapping.filename)
+    return entry is not None and entry <= frame.address < entry + 64
 
 
-def perf_stacks(path, comm):
-    """Stacks of `perf script`, leaf first."""
-    text = subprocess.run(["perf", "script", "-i", path, "--comm", comm, "-F", "comm,ip,sym",
-                           "--no-inline"], capture_output=True, text=True, check=True).stdout
+@functools.cache
+def entry_point(path):
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        head = file.read(32)
+        if head[:4] == b"\x7fELF":
+            return int.from_bytes(head[24:32], "little")
+    return None
+
+
+def vesta_stacks(samples):
     stacks = []
-    for event in text.split("\n\n"):
-        frames = [re.match(r"\s+[0-9a-f]+ (.*)$", line) for line in event.split("\n")]
-        names = [frame[1].rsplit("+0x", 1)[0] for frame in frames if frame]
-        if names:
-            stacks.append((names, 1))
+    for sample in samples:
+        frames = [frame for frame in sample.frames
+                  if not (frame.mapping and frame.mapping.filename.startswith("[kernel]"))]
+        stacks.append(Stack([plain_name(frame.name) for frame in frames], sample.values[0],
+                            len(frames) < len(sample.frames), sample.labels.get("incomplete", ""),
+                            not frames or is_root(frames[-1])))
     return stacks
 
 
-def measure(record, folder, seconds, frequency, perf_frequency, program="deep_split"):
-    """Runs deep_split under perf under vesta, so that all three saw the same run."""
-    data = f"{folder}/perf.data"
-    recording = record(
-        "--frequency", str(frequency), "--", "perf", "record", "-q", "-B", "-e", "cpu-clock", "-F",
-        str(perf_frequency), "--call-graph", f"dwarf,{PERF_STACK_BYTES}", "-o", data, "--",
-        f"{PROGRAMS}/{program}", str(seconds), timeout=seconds + 120)
-    own = next(json.loads(line) for line in recording.stdout.splitlines()
-               if line.startswith('{"depth"'))
-    samples = recording.of(program)
+def perf_stacks(path, comm):
+    """Stacks of `perf script`."""
+    text = subprocess.run(["perf", "script", "-i", path, "--comm", comm, "-F", "comm,ip,sym,dso",
+                           "--no-inline"], capture_output=True, text=True, check=True).stdout
+    stacks = []
+    for event in text.split("\n\n"):
+        found = [re.match(r"\s+([0-9a-f]+) (.*)$", line) for line in event.split("\n")]
+        frames = [(int(frame[1], 16), frame[2]) for frame in found if frame]
+        user = [re.match(r"(.*) \((.*)\)$", name) for ip, name in frames if ip < KERNEL_START]
+        names = [plain_name(name[1].rsplit("+0x", 1)[0]) for name in user]
+        if frames:
+            at_root = not user or bool(ROOT_NAME.match(names[-1])) or "/ld-linux" in user[-1][2]
+            stacks.append(Stack(names, 1, len(user) < len(frames), "", at_root))
+    return stacks
+
+
+def judge(truth, stacks):
+    """How right these stacks of one program are.
+
+    share_error: largest distance of a path's share from what the program measured, in points;
+    sigma: one standard deviation of that share, for so many independent samples.
+    right: whole paths, of the samples inside of paths. complete: stacks that reach a known root.
+    ended: complete, or stopped for the reason that the program names.
+    """
+    total = inside = complete = ended = kernel = outside = 0
+    by_path, right = collections.Counter(), collections.Counter()
+    reasons, wrong = collections.Counter(), collections.Counter()
+    for stack in stacks:
+        number, is_right = truth.path_of(stack)
+        total += stack.weight
+        kernel += stack.weight * stack.kernel
+        reaches_root = not stack.reason and (stack.at_root or is_right)
+        must_stop = is_right and bool(truth.paths[number].ends)
+        complete += stack.weight * reaches_root
+        ended += stack.weight * (reaches_root or must_stop)
+        if not reaches_root:
+            reasons[stack.reason or f"unmarked, ends at {stack.names[-1]}"] += stack.weight
+        if not truth.belongs(stack):
+            outside += stack.weight
+            continue
+        inside += stack.weight
+        if number is not None:
+            by_path[number] += stack.weight
+            right[number] += stack.weight * is_right
+        if not is_right:
+            wrong[";".join(shorten(stack.names)) + (f" ({stack.reason})" if stack.reason else "")] \
+                += stack.weight
+    attributed = sum(by_path.values())
+    errors = []
+    for number, path in enumerate(truth.paths):
+        share = by_path[number] / (attributed or 1)
+        own = path.cpu_ns / (truth.cpu_ns or 1)
+        sigma = (own * (1 - own) / (attributed or 1)) ** 0.5
+        errors.append((100 * abs(share - own), 100 * sigma))
+    share_error, sigma = max(errors)
     return {
-        "own": {leaf: own[leaf] for leaf in LEAVES},
-        "cpu_ns": own["cpu_ns"],
-        "expected_samples": own["cpu_ns"] * frequency / 1e9,
-        "vesta": judge([(s.names, s.values[0]) for s in samples]),
-        "perf": judge(perf_stacks(data, program)),
+        "samples": total, "inside": inside, "outside_percent": percent(outside, total),
+        "share_error": round(share_error, 3), "sigma": round(sigma, 3),
+        "right_percent": percent(sum(right.values()), inside),
+        "complete_percent": percent(complete, total), "ended_percent": percent(ended, total),
+        "kernel_percent": percent(kernel, total),
+        "shares": [round(by_path[n] / (attributed or 1), 5) for n in range(len(truth.paths))],
+        "reasons": dict(reasons.most_common(8)), "wrong": dict(wrong.most_common(8)),
     }
 
 
-def worst_difference(result):
-    """Largest distance, in points, of vesta's shares from the program's own and from perf's."""
-    shares = result["vesta"]["share"]
-    return {
-        "share_from_own": 100 * max(abs(shares[leaf] - result["own"][leaf]) for leaf in LEAVES),
-        "path_from_own": 100 * max(abs(result["vesta"]["path_share"][leaf] - result["own"][leaf])
-                                   for leaf in LEAVES),
-        "share_from_perf": 100 * max(abs(shares[leaf] - result["perf"]["share"][leaf])
-                                     for leaf in LEAVES),
-        "path_from_perf": 100 * max(abs(result["vesta"]["path_share"][leaf]
-                                        - result["perf"]["path_share"][leaf]) for leaf in LEAVES),
-    }
+def percent(part, whole):
+    return round(100 * part / whole, 3) if whole else 0.0
+
+
+def shorten(names):
+    return names if len(names) <= 14 else [*names[:6], f"({len(names) - 12} more)", *names[-6:]]
+
+
+def oracle(build, data, comm):
+    """Percent of the walks of perf's copied stacks that equal those of elfutils; None without it."""
+    tool = f"{build}/bench/walk_oracle"
+    if not os.path.exists(tool):
+        return None
+    done = subprocess.run([tool, data], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout).get(comm)
+
+
+def programs():
+    """{name: path} of the programs that were built."""
+    paths = [f"{PROGRAMS}/deep_split", *sorted(glob.glob(f"{PROGRAMS}/truth/*"))]
+    return {os.path.basename(path): path for path in paths
+            if os.access(path, os.X_OK) and not path.endswith(".so")}
+
+
+def measure(record, folder, path, seconds, frequency, perf_frequency=None, build=None):
+    """Runs a program under vesta, and under perf under vesta when perf_frequency is given, so that
+    all saw the same run."""
+    name = os.path.basename(path)
+    command, data = [path, str(seconds)], f"{folder}/perf.data"
+    if perf_frequency:
+        size = PERF_STACK_BYTES.get(name, PERF_STACK_BYTES_DEFAULT)
+        command = ["perf", "record", "-q", "-B", "-e", "cpu-clock", "-F", str(perf_frequency),
+                   "--call-graph", f"dwarf,{size}", "-o", data, "--", *command]
+    recording = record("--frequency", str(frequency), "--", *command, timeout=seconds + 120)
+    truth, = truths(recording.stdout)
+    seen = judge(truth, vesta_stacks(recording.of(name)))
+    expected = truth.cpu_ns * frequency / 1e9
+    result = {"program": name, "cpu_s": round(truth.cpu_ns / 1e9, 3),
+              "own_shares": [round(p.cpu_ns / (truth.cpu_ns or 1), 5) for p in truth.paths],
+              "leaves": [p.leaf for p in truth.paths],
+              "expected_samples": round(expected), "kept_percent": percent(seen["inside"], expected),
+              "vesta": seen}
+    if perf_frequency:
+        result["perf"] = judge(truth, perf_stacks(data, name))
+        result["oracle"] = oracle(build, data, name) if build else None
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(data)
+    return result

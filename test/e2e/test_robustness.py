@@ -1,7 +1,6 @@
 """What must not hurt: broken files, storms, refusals, full disks and kills. Programs are unharmed,
 losses are counted, messages say what to do.
 """
-import json
 import os
 import random
 import shutil
@@ -12,6 +11,7 @@ import time
 
 import pytest
 
+import accuracy
 import workloads
 from conftest import PROGRAMS, VESTA, weight
 
@@ -256,8 +256,8 @@ def test_killed_agent_leaves_the_program_alone(how, record, folder):
             with open(marker, encoding="ascii") as code:
                 assert code.read().strip() == "0"
         out.seek(0)
-        shares = json.loads(out.read().splitlines()[-1])
-    assert shares["hot_leaf"] == pytest.approx(0.7, abs=0.01)
+        truth, = accuracy.truths(out.read())
+    assert truth.paths[0].cpu_ns / truth.cpu_ns == pytest.approx(0.7, abs=0.01)
     again = record("--duration", "1s", "--", f"{PROGRAMS}/spinner", "1")
     again.assert_functions(again.of("spinner"), "^spin_leaf_plain$")
 

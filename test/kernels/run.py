@@ -77,21 +77,18 @@ def kernel_image(version):
 def judge(files):
     """Says what is wrong with what the guest recorded; an empty list is a pass."""
     faults = []
-    own = next(json.loads(line) for line in files["split.txt"].decode().splitlines()
-               if line.startswith('{"depth"'))
+    truth, = accuracy.truths(files["split.txt"].decode())
     profile = pprof.parse(files["split.pb.gz"])
-    stacks = [(s.names, s.values[0]) for s in profile.select(process="deep_split")]
-    seen = accuracy.judge(stacks)
-    print(f"  own    { {leaf: round(own[leaf], 3) for leaf in accuracy.LEAVES} }")
+    seen = accuracy.judge(truth, accuracy.vesta_stacks(profile.select(process="deep_split")))
     print(f"  vesta  {json.dumps(seen)}")
-    for leaf in accuracy.LEAVES:
-        for kind in ("share", "path_share"):
-            if abs(seen[kind][leaf] - own[leaf]) * 100 > SHARE_POINTS:
-                faults.append(f"{kind} of {leaf}: {seen[kind][leaf]:.3f}, it says {own[leaf]:.3f}")
-    if seen["complete"] * 100 < COMPLETE_PERCENT:
-        faults.append(f"only {seen['complete']:.3f} of the stacks are whole")
-    if seen["samples"] < 0.5 * own["cpu_ns"] / 1e9 * 99:
-        faults.append(f"{seen['samples']} samples in {own['cpu_ns'] / 1e9:.1f} s of CPU at 99 Hz")
+    if seen["share_error"] > SHARE_POINTS:
+        faults.append(f"a share is {seen['share_error']:.1f} points off")
+    if seen["right_percent"] < COMPLETE_PERCENT:
+        faults.append(f"only {seen['right_percent']:.1f} % of the paths are right")
+    if seen["complete_percent"] < COMPLETE_PERCENT:
+        faults.append(f"only {seen['complete_percent']:.1f} % of the stacks are whole")
+    if seen["samples"] < 0.5 * truth.cpu_ns / 1e9 * 99:
+        faults.append(f"{seen['samples']} samples in {truth.cpu_ns / 1e9:.1f} s of CPU at 99 Hz")
     folded = files["split.folded"].decode().splitlines()
     if not any(re.search(r"_start;.*main;.*hot_step<0>.*hot_leaf", line) for line in folded):
         faults.append("no folded line leads from _start to hot_leaf")

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Shares, whole call paths and complete stacks of programs that know their own answer.
+
+  tools/dev bench accuracy [--seconds N] [--frequency HZ] [--perf HZ] [--json FILE] [PROGRAM...]
+
+Each program of test/programs/truth runs under vesta and, with --perf (0: without), under
+`perf record --call-graph dwarf` in the same run. Columns:
+  kept      samples inside of the program's paths, of its measured CPU times the frequency
+  error     largest distance of a path's share from what the program measured, in points, and one
+            standard deviation of the sampling noise
+  right     samples whose whole path is right, from the leaf to main
+  complete  stacks that reach a known root, or end for the reason the program names
+  elfutils  walks of perf's copied stacks where our walker and elfutils agree frame by frame
+"""
+import argparse
+import json
+import os
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), ".."))
+sys.path.insert(0, os.path.join(ROOT, "test", "e2e"))
+import accuracy  # noqa: E402
+from conftest import BUILD, Recorder  # noqa: E402
+
+GOAL_PERCENT, GOAL_POINTS, GOAL_SIGMAS = 99.5, 1.0, 2.0
+
+
+def misses(result):
+    """What is worse than the goal."""
+    seen = result["vesta"]
+    found = []
+    if seen["share_error"] > GOAL_POINTS + GOAL_SIGMAS * seen["sigma"]:
+        found.append("error")
+    if seen["right_percent"] < GOAL_PERCENT:
+        found.append("right")
+    if seen["ended_percent"] < GOAL_PERCENT:
+        found.append("complete")
+    return found
+
+
+def row(result):
+    seen, cells = result["vesta"], []
+    cells += [f"{result['kept_percent']:.1f} %", f"{seen['share_error']:.2f} ±{seen['sigma']:.2f}",
+              f"{seen['right_percent']:.2f} %", f"{seen['ended_percent']:.2f} %"]
+    if "perf" in result:
+        perf = result["perf"]
+        cells += [f"{perf['share_error']:.2f} ±{perf['sigma']:.2f}",
+                  f"{perf['right_percent']:.2f} %", f"{perf['complete_percent']:.2f} %"]
+        walks = result["oracle"]
+        cells.append(f"{accuracy.percent(walks['equal'], walks['samples']):.2f} %" if walks
+                     else "-")
+    return f"{result['program']:16}" + "".join(f"{cell:>13}" for cell in cells)
+
+
+def print_faults(result):
+    for kind, how in (("reasons", "incomplete"), ("wrong", "wrong path")):
+        for text, count in list(result["vesta"][kind].items())[:4]:
+            print(f"    {how}: {count} {text}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM")
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--frequency", type=int, default=999, metavar="HZ")
+    parser.add_argument("--perf", type=int, default=199, metavar="HZ")
+    parser.add_argument("--json", default=f"{BUILD}/bench/accuracy.json", metavar="FILE")
+    arguments = parser.parse_args()
+    built = accuracy.programs()
+    unknown = set(arguments.programs) - set(built)
+    if unknown:
+        parser.error(f"no such program: {', '.join(sorted(unknown))}; there are {', '.join(built)}")
+    heads = ["kept", "error", "right", "complete"]
+    if arguments.perf:
+        heads += ["perf error", "right", "complete", "elfutils"]
+    print(f"{arguments.seconds:g} s each, {arguments.frequency} Hz; perf {arguments.perf} Hz")
+    print(f"{'program':16}" + "".join(f"{head:>13}" for head in heads), flush=True)
+    results, outside_goal = [], []
+    for name in arguments.programs or built:
+        with tempfile.TemporaryDirectory(prefix="vesta-bench-") as folder:
+            result = accuracy.measure(Recorder(folder), folder, built[name], arguments.seconds,
+                                      arguments.frequency, arguments.perf, BUILD)
+        result["misses"] = misses(result)
+        results.append(result)
+        print(row(result), flush=True)
+        if result["misses"]:
+            outside_goal.append(name)
+            print_faults(result)
+    os.makedirs(os.path.dirname(os.path.abspath(arguments.json)), exist_ok=True)
+    with open(arguments.json, "w", encoding="utf-8") as file:
+        json.dump(results, file, indent=1)
+    print(f"OUTSIDE the goal: {', '.join(outside_goal)}" if outside_goal else "within the goal")
+    return 1 if outside_goal else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
