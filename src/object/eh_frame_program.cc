@@ -31,7 +31,10 @@ enum Opcode : uint8_t {
   kValOffsetSf = 0x15,
   kValExpression = 0x16,
   kAdvanceLoc8 = 0x1d,
-  kGnuWindowSave = 0x2d,  // on arm64: return address signing toggled; no change of our rules
+  // arm64: return addresses are signed from here on, or no longer. Walkers take the signature off
+  // whether it is there or not. The first one is of gcc 15 and LLVM 20.
+  kNegateReturnStateWithPc = 0x2c,
+  kNegateReturnState = 0x2d,  // elsewhere DW_CFA_GNU_window_save
   kGnuArgsSize = 0x2e,
   kGnuNegativeOffsetExtended = 0x2f,
   // The upper two bits, with an operand in the lower six.
@@ -90,7 +93,7 @@ std::optional<Rules> BasicFrameProgram<Rules>::InitialRules(const FrameArchitect
   program.Start(common, Rules{}, FrameEntry{0, 1, 0, common.instructions}, section);
   program.initial_ = nullptr;
   while (!program.damaged_ && !program.reader_.AtEnd()) {
-    program.Execute(program.reader_.Read<uint8_t>());
+    program.Execute(program.reader_.template Read<uint8_t>());
   }
   if (program.damaged_ || program.location_vaddr_ != 0) return std::nullopt;
   return program.rules_;
@@ -122,7 +125,10 @@ void BasicFrameProgram<Rules>::ExecuteExtended(uint8_t opcode) {
   uint64_t column = 0;
   switch (opcode) {
     case kNop:
-    case kGnuWindowSave:
+    case kNegateReturnState:
+      break;
+    case kNegateReturnStateWithPc:
+      if (architecture_.machine != Machine::kArm64) Damage();
       break;
     case kGnuArgsSize:
       reader_.ReadUleb128();

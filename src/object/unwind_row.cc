@@ -136,14 +136,9 @@ std::optional<uint32_t> ReadPltExpression(const FrameArchitecture& architecture,
   return static_cast<uint32_t>(literal - kLit0);
 }
 
-// A row for CFA = sp or fp + 8 * n with the return address at CFA - 8; empty when it does not fit.
-std::optional<uint32_t> InlineRow(const FrameArchitecture& architecture, const abi_rule& rule) {
-  const bool is_sp = rule.cfa_register == architecture.stack_pointer_column;
-  if (rule.cfa_kind != ABI_CFA_REGISTER ||
-      (!is_sp && rule.cfa_register != architecture.frame_pointer_column) ||
-      rule.ra_kind != ABI_RA_AT_CFA || rule.ra_offset != -kWordBytes) {
-    return std::nullopt;
-  }
+// Operand for the return address at CFA - 8; empty when the rule does not fit.
+std::optional<uint32_t> OperandOfX86_64(const abi_rule& rule) {
+  if (rule.ra_kind != ABI_RA_AT_CFA || rule.ra_offset != -kWordBytes) return std::nullopt;
   if (rule.cfa_offset < 0 || rule.cfa_offset % kWordBytes != 0 ||
       rule.cfa_offset / kWordBytes > ABI_OPERAND_CFA_MASK) {
     return std::nullopt;
@@ -159,7 +154,42 @@ std::optional<uint32_t> InlineRow(const FrameArchitecture& architecture, const a
     return std::nullopt;
   }
   const auto words = static_cast<uint32_t>(rule.cfa_offset / kWordBytes);
-  return RowBits(is_sp ? ABI_ROW_SP : ABI_ROW_FP, words | saved << ABI_OPERAND_CFA_BITS);
+  return words | saved << ABI_OPERAND_CFA_BITS;
+}
+
+// Operand for the frame pointer and the return address side by side, or both still in registers.
+std::optional<uint32_t> OperandOfArm64(const abi_rule& rule) {
+  constexpr int32_t kUnitBytes = 16;
+  if (rule.cfa_offset < 0 || rule.cfa_offset % kUnitBytes != 0 ||
+      rule.cfa_offset / kUnitBytes > ABI_ARM64_OPERAND_CFA_MASK) {
+    return std::nullopt;
+  }
+  const auto units = static_cast<uint32_t>(rule.cfa_offset / kUnitBytes);
+  if (rule.fp_kind == ABI_FP_SAME && rule.ra_kind == ABI_RA_REGISTER &&
+      rule.ra_offset == kArm64Frames.return_column) {
+    return units;
+  }
+  if (rule.fp_kind != ABI_FP_AT_CFA || rule.ra_kind != ABI_RA_AT_CFA ||
+      rule.ra_offset != rule.fp_offset + kWordBytes || rule.fp_offset >= 0 ||
+      rule.fp_offset % kUnitBytes != 0 ||
+      -(rule.fp_offset / kUnitBytes) > ABI_ARM64_OPERAND_PAIR_MASK) {
+    return std::nullopt;
+  }
+  const auto saved = static_cast<uint32_t>(-(rule.fp_offset / kUnitBytes));
+  return units | saved << ABI_ARM64_OPERAND_CFA_BITS;
+}
+
+// A row for a CFA that counts from the stack or frame pointer; empty when the rule does not fit.
+std::optional<uint32_t> InlineRow(const FrameArchitecture& architecture, const abi_rule& rule) {
+  const bool is_sp = rule.cfa_register == architecture.stack_pointer_column;
+  if (rule.cfa_kind != ABI_CFA_REGISTER ||
+      (!is_sp && rule.cfa_register != architecture.frame_pointer_column)) {
+    return std::nullopt;
+  }
+  const auto operand =
+      architecture.machine == Machine::kArm64 ? OperandOfArm64(rule) : OperandOfX86_64(rule);
+  if (!operand.has_value()) return std::nullopt;
+  return RowBits(is_sp ? ABI_ROW_SP : ABI_ROW_FP, *operand);
 }
 
 bool EncodeFrameAddress(const FrameArchitecture& architecture, const FrameAddressRule& from,
@@ -237,6 +267,10 @@ bool EncodeReturnAddress(const FrameArchitecture& architecture, const RegisterRu
     if (from.value < 0 || from.value >= architecture.register_count) return false;
     rule.ra_kind = ABI_RA_REGISTER;
     offset = from.value;
+  } else if ((from.kind == Kind::kUnspecified || from.kind == Kind::kSame) &&
+             architecture.has_link_register) {
+    rule.ra_kind = ABI_RA_REGISTER;
+    offset = architecture.return_column;
   } else if (from.kind == Kind::kAtExpression) {
     const auto place = ReadSimpleExpression(from.expression);
     if (!place.has_value()) return false;
@@ -245,6 +279,12 @@ bool EncodeReturnAddress(const FrameArchitecture& architecture, const RegisterRu
     offset = *from_cfa;
   } else {
     return false;
+  }
+  // A large frame with the pair at its bottom.
+  if (architecture.has_link_register && !Fits<int16_t>(offset) && rule.fp_kind == ABI_FP_AT_CFA &&
+      offset == rule.fp_offset + kWordBytes) {
+    rule.ra_kind = ABI_RA_AFTER_FP;
+    return true;
   }
   if (!Fits<int16_t>(offset)) return false;
   rule.ra_offset = static_cast<int16_t>(offset);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "src/base/byte_reader.h"
+#include "src/object/arm64_plt.h"
 #include "src/object/eh_frame.h"
 #include "src/object/eh_frame_program.h"
 #include "src/object/frame_architecture.h"
@@ -37,10 +38,13 @@ constexpr uint64_t kScanChunkBytes = 256 << 10;
 constexpr size_t kSignalReturnsMax = 16;
 constexpr size_t kCodeSegmentsMax = 16;
 constexpr uint32_t kNoneBits = SpecialRowBits(ABI_SPECIAL_NONE);
+constexpr uint32_t kRootBits = SpecialRowBits(ABI_SPECIAL_ROOT);
 
-// mov $15,%rax; syscall: rt_sigreturn, as every C library and Go write it.
-constexpr std::array<uint8_t, 9> kSignalReturnCode = {0x48, 0xc7, 0xc0, 0x0f, 0x00,
-                                                      0x00, 0x00, 0x0f, 0x05};
+// rt_sigreturn, as every C library and Go write it.
+constexpr std::array<uint8_t, 9> kSignalReturnX86_64 = {0x48, 0xc7, 0xc0, 0x0f, 0x00,
+                                                        0x00, 0x00, 0x0f, 0x05};
+constexpr std::array<uint8_t, 8> kSignalReturnArm64 = {0x68, 0x11, 0x80, 0xd2,   // mov x8, #139
+                                                       0x01, 0x00, 0x00, 0xd4};  // svc #0
 
 struct AddressRange {
   uint64_t start_vaddr = 0;
@@ -96,7 +100,7 @@ class UnwindTableBuilder {
   // From entries to rows.
   void WriteRows(RowWriter& writer);
   void WriteEntry(RowWriter& writer, const FrameEntry& entry, uint64_t from_vaddr,
-                  uint64_t to_vaddr);
+                  uint64_t to_vaddr, bool follows_gap);
 
   const ElfFile& elf_;
   const ByteSource& source_;
@@ -268,7 +272,10 @@ void UnwindTableBuilder::ScanForSignalReturns(const LoadSegment& segment, uint64
                                               std::vector<RowRange>& overrides) const {
   // Consecutive chunks overlap, so that code across their border is found, and the byte before it
   // is there to look at.
-  constexpr uint64_t kOverlapBytes = kSignalReturnCode.size();
+  const bool is_arm64 = architecture_.machine == Machine::kArm64;
+  const auto code_bytes =
+      is_arm64 ? std::span<const uint8_t>(kSignalReturnArm64) : kSignalReturnX86_64;
+  const uint64_t overlap_bytes = code_bytes.size();
   std::vector<std::byte> chunk(static_cast<size_t>(std::min(size_bytes, kScanChunkBytes)));
   uint64_t position = 0;
   while (position < size_bytes) {
@@ -279,21 +286,21 @@ void UnwindTableBuilder::ScanForSignalReturns(const LoadSegment& segment, uint64
     const std::byte* const end = part.data() + part.size();
     const void* found = nullptr;
     while (overrides.size() < kSignalReturnsMax &&
-           (found = ::memmem(from, static_cast<size_t>(end - from), kSignalReturnCode.data(),
-                             kSignalReturnCode.size())) != nullptr) {
+           (found = ::memmem(from, static_cast<size_t>(end - from), code_bytes.data(),
+                             code_bytes.size())) != nullptr) {
       const auto* code = static_cast<const std::byte*>(found);
-      from = code + kSignalReturnCode.size();
+      from = code + code_bytes.size();
       const uint64_t vaddr = segment.vaddr + position + static_cast<uint64_t>(code - part.data());
       // A walker looks return addresses up one byte early, and a handler returns to the first one:
-      // C libraries put a nop there for it.
+      // C libraries put a nop there for it. On arm64 nothing else looks into an instruction.
       const bool has_padding_before =
-          code != part.data() &&
-          (code[-1] == std::byte{0x90} || code[-1] == std::byte{0xcc} || code[-1] == std::byte{0});
-      overrides.push_back({vaddr - (has_padding_before ? 1 : 0), vaddr + kSignalReturnCode.size(),
+          code != part.data() && (is_arm64 || code[-1] == std::byte{0x90} ||
+                                  code[-1] == std::byte{0xcc} || code[-1] == std::byte{0});
+      overrides.push_back({vaddr - (has_padding_before ? 1 : 0), vaddr + code_bytes.size(),
                            SpecialRowBits(ABI_SPECIAL_SIGNAL)});
     }
-    if (part.size() <= kOverlapBytes || position + part.size() >= size_bytes) return;
-    position += part.size() - kOverlapBytes;
+    if (part.size() <= overlap_bytes || position + part.size() >= size_bytes) return;
+    position += part.size() - overlap_bytes;
   }
 }
 
@@ -324,6 +331,10 @@ void UnwindTableBuilder::PrepareOverrides(std::span<const RowRange> overrides) {
     overrides_.push_back({code->start_vaddr, code->end_vaddr, range.row_bits});
   }
   std::vector<RowRange> found = FindSignalReturns();
+  for (const RowRange& range : Arm64PltRanges(elf_, source_)) {
+    const auto code = ClipToCode(range.start_vaddr, range.end_vaddr);
+    if (code.has_value()) found.push_back({code->start_vaddr, code->end_vaddr, range.row_bits});
+  }
   const auto init_code = InitCodeRanges(elf_, source_);
   found.insert(found.end(), init_code.begin(), init_code.end());
   for (const RowRange& range : found) {
@@ -341,7 +352,7 @@ void UnwindTableBuilder::PrepareOverrides(std::span<const RowRange> overrides) {
 }
 
 void UnwindTableBuilder::WriteEntry(RowWriter& writer, const FrameEntry& entry, uint64_t from_vaddr,
-                                    uint64_t to_vaddr) {
+                                    uint64_t to_vaddr, bool follows_gap) {
   const CommonEntry& common = reader_->common_entries()[entry.common_index];
   if (common.is_signal_frame) {
     writer.SetRow(from_vaddr, SpecialRowBits(ABI_SPECIAL_SIGNAL));
@@ -358,7 +369,11 @@ void UnwindTableBuilder::WriteEntry(RowWriter& writer, const FrameEntry& entry, 
       if (program_.rules_changed()) row_bits = encoder_.Encode(program_.rules());
       if (program_.end_vaddr() <= from_vaddr) continue;
       if (program_.start_vaddr() >= to_vaddr || writer.row_count() > kRowsMax) break;
-      writer.SetRow(std::max(program_.start_vaddr(), from_vaddr), row_bits);
+      uint64_t row_vaddr = std::max(program_.start_vaddr(), from_vaddr);
+      // Nobody calls the start of a fiber: its first byte is the return address on the new stack,
+      // and walkers look a return address up at the byte before it.
+      if (row_bits == kRootBits && row_vaddr == entry.start_vaddr && follows_gap) --row_vaddr;
+      writer.SetRow(row_vaddr, row_bits);
     }
     is_damaged = program_.damaged();
   }
@@ -376,6 +391,7 @@ void UnwindTableBuilder::WriteEntry(RowWriter& writer, const FrameEntry& entry, 
 void UnwindTableBuilder::WriteRows(RowWriter& writer) {
   std::vector<FrameEntry> open;
   uint64_t position = covered_.start_vaddr;
+  bool follows_gap = false;
   const auto advance = [&](uint64_t to_vaddr) {
     while (!open.empty() && position < to_vaddr) {
       const FrameEntry top = open.back();
@@ -384,9 +400,11 @@ void UnwindTableBuilder::WriteRows(RowWriter& writer) {
         continue;
       }
       const uint64_t end = std::min(top.end_vaddr, to_vaddr);
-      WriteEntry(writer, top, position, end);
+      WriteEntry(writer, top, position, end, follows_gap);
       position = end;
+      follows_gap = false;
     }
+    follows_gap = to_vaddr > position;
     if (to_vaddr - position > kPaddingBytesMax) writer.SetRow(position, kNoneBits);
     position = to_vaddr;
   };
@@ -443,8 +461,8 @@ Result<UnwindTable> UnwindTableBuilder::Build(std::span<const RowRange> override
 Result<UnwindTable> BuildUnwindTable(const ElfFile& elf, const ByteSource& source,
                                      std::span<const RowRange> overrides) {
   const auto architecture = FrameArchitectureOf(elf.machine());
-  if (!architecture.has_value() || architecture->machine != Machine::kX86_64) {
-    return Error(ErrorCode::kUnsupported, "unwind tables are made for x86-64 only");
+  if (!architecture.has_value()) {
+    return Error(ErrorCode::kUnsupported, "unwind tables are made for x86-64 and arm64 only");
   }
   return UnwindTableBuilder(elf, source, *architecture).Build(overrides);
 }

@@ -46,8 +46,8 @@ struct RowRange {
 // section,
 //         8 bytes per FDE, 4 bytes per row.
 // Errors: Corrupt when nothing usable could be read although a section promises it. A damaged entry
-//         costs only its own range and is counted. Unsupported for other machines than x86-64 and
-//         for code that spans more than 1 GiB; Exhausted beyond 16 M rows.
+//         costs only its own range and is counted. Unsupported for other machines than x86-64
+//         and arm64, and for code that spans more than 1 GiB; Exhausted beyond 16 M rows.
 base::Result<UnwindTable> BuildUnwindTable(const ElfFile& elf, const base::ByteSource& source,
                                            std::span<const RowRange> overrides = {});
 

@@ -17,9 +17,11 @@ constexpr uint64_t kFrameVaddr = 0x8000;
 
 // A good file around foreign call frame information, so that the fuzzer does not spend its time on
 // the headers.
-std::vector<std::byte> FileAround(std::span<const uint8_t> section, bool is_debug_frame) {
+std::vector<std::byte> FileAround(std::span<const uint8_t> section, bool is_debug_frame,
+                                  bool is_arm64) {
   using namespace vesta::object;
   ElfImage image;
+  if (is_arm64) image.header().e_machine = EM_AARCH64;
   const std::string_view names(is_debug_frame ? "\0.debug_frame" : "\0.eh_frame\0\0\0", 14);
   const uint64_t names_offset = image.AddText(names);
   const uint64_t frame = image.Add(std::vector<uint8_t>(section.begin(), section.end()));
@@ -61,7 +63,8 @@ void CheckTable(const std::vector<uint32_t>& words) {
 
 }  // namespace
 
-// The first byte chooses: a whole file, or a section in a good one, with or without overrides.
+// The first byte chooses: a whole file, or a section in a good one of either machine, with or
+// without overrides.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const uint8_t choice = data[0];
@@ -71,7 +74,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto bytes = std::as_bytes(rest);
     file.assign(bytes.begin(), bytes.end());
   } else {
-    file = FileAround(rest, choice % 4 == 2);
+    file = FileAround(rest, choice % 4 == 2, (choice & 4) != 0);
   }
   const MemorySource source(file);
   const auto elf = ElfFile::Parse(source);

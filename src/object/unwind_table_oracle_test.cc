@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "src/base/byte_reader.h"
+#include "src/object/frame_architecture.h"
 #include "src/object/unwind_table.h"
 
 namespace vesta::object {
@@ -24,9 +25,6 @@ namespace {
 using base::FileSource;
 using base::MemorySource;
 
-constexpr int kFramePointer = 6;
-constexpr int kStackPointer = 7;
-constexpr int kReturnColumn = 16;
 // Source: DWARF 5 section 7.7.1.
 enum Operation : uint8_t {
   kDeref = 0x06,
@@ -51,9 +49,9 @@ enum Operation : uint8_t {
   kStackValue = 0x9f,
 };
 
-uint64_t RegisterValue(uint64_t column, uint64_t pc) {
-  if (column == kReturnColumn) return pc;
-  return 0x7f0000000000 + column * 0x100000 + (column == kStackPointer ? 0x8 : 0x10);
+uint64_t RegisterValue(const FrameArchitecture& machine, uint64_t column, uint64_t pc) {
+  if (column == machine.return_column && !machine.has_link_register) return pc;
+  return 0x7f0000000000 + column * 0x100000 + (column == machine.stack_pointer_column ? 0x8 : 0x10);
 }
 
 uint64_t MemoryAt(uint64_t address) { return address * 0x9e3779b97f4a7c15 >> 8; }
@@ -78,8 +76,9 @@ std::ostream& operator<<(std::ostream& out, const Outcome& outcome) {
 }
 
 // The operations that occur in rules; empty for any other one.
-std::optional<uint64_t> Evaluate(const Dwarf_Op* operations, size_t count, uint64_t pc,
-                                 uint64_t frame_address, bool& is_place) {
+std::optional<uint64_t> Evaluate(const FrameArchitecture& machine, const Dwarf_Op* operations,
+                                 size_t count, uint64_t pc, uint64_t frame_address,
+                                 bool& is_place) {
   std::vector<uint64_t> stack;
   is_place = true;
   const auto pop = [&] {
@@ -92,14 +91,14 @@ std::optional<uint64_t> Evaluate(const Dwarf_Op* operations, size_t count, uint6
     const Dwarf_Op& operation = operations[i];
     const auto atom = operation.atom;
     if (atom >= kBreg0 && atom <= kBreg31) {
-      stack.push_back(RegisterValue(atom - kBreg0, pc) + operation.number);
+      stack.push_back(RegisterValue(machine, atom - kBreg0, pc) + operation.number);
     } else if (atom == kBregx) {
-      stack.push_back(RegisterValue(operation.number, pc) + operation.number2);
+      stack.push_back(RegisterValue(machine, operation.number, pc) + operation.number2);
     } else if (atom == kRegx) {
-      stack.push_back(RegisterValue(operation.number, pc));
+      stack.push_back(RegisterValue(machine, operation.number, pc));
       is_place = false;
     } else if (atom >= kReg0 && atom <= kReg31) {
-      stack.push_back(RegisterValue(atom - kReg0, pc));
+      stack.push_back(RegisterValue(machine, atom - kReg0, pc));
       is_place = false;
     } else if (atom >= kLit0 && atom <= kLit31) {
       stack.push_back(atom - kLit0);
@@ -134,23 +133,23 @@ std::optional<uint64_t> Evaluate(const Dwarf_Op* operations, size_t count, uint6
 }
 
 // The caller's value of a register as elfutils has it; empty when it is undefined.
-std::optional<uint64_t> RegisterOf(Dwarf_Frame* frame, int column, uint64_t pc,
-                                   uint64_t frame_address) {
+std::optional<uint64_t> RegisterOf(const FrameArchitecture& machine, Dwarf_Frame* frame, int column,
+                                   uint64_t pc, uint64_t frame_address) {
   Dwarf_Op memory[3];
   Dwarf_Op* operations = nullptr;
   size_t count = 0;
   if (dwarf_frame_register(frame, column, memory, &operations, &count) != 0) return std::nullopt;
   if (count == 0) {
     if (operations != nullptr) return std::nullopt;
-    return RegisterValue(static_cast<uint64_t>(column), pc);
+    return RegisterValue(machine, static_cast<uint64_t>(column), pc);
   }
   bool is_place = true;
-  const auto value = Evaluate(operations, count, pc, frame_address, is_place);
+  const auto value = Evaluate(machine, operations, count, pc, frame_address, is_place);
   if (!value.has_value()) return std::nullopt;
   return is_place ? MemoryAt(*value) : *value;
 }
 
-Outcome OracleOutcome(Dwarf_Frame* frame, uint64_t pc) {
+Outcome OracleOutcome(const FrameArchitecture& machine, Dwarf_Frame* frame, uint64_t pc) {
   Outcome outcome;
   bool is_signal = false;
   dwarf_frame_info(frame, nullptr, nullptr, &is_signal);
@@ -162,9 +161,9 @@ Outcome OracleOutcome(Dwarf_Frame* frame, uint64_t pc) {
   size_t count = 0;
   if (dwarf_frame_cfa(frame, &operations, &count) != 0 || count == 0) return outcome;
   bool is_place = true;
-  const auto frame_address = Evaluate(operations, count, pc, 0, is_place);
+  const auto frame_address = Evaluate(machine, operations, count, pc, 0, is_place);
   if (!frame_address.has_value()) return outcome;
-  const auto return_address = RegisterOf(frame, kReturnColumn, pc, *frame_address);
+  const auto return_address = RegisterOf(machine, frame, machine.return_column, pc, *frame_address);
   if (!return_address.has_value()) {
     outcome.kind = Outcome::Kind::kRoot;
     return outcome;
@@ -172,12 +171,13 @@ Outcome OracleOutcome(Dwarf_Frame* frame, uint64_t pc) {
   outcome.kind = Outcome::Kind::kFrame;
   outcome.frame_address = *frame_address;
   outcome.return_address = *return_address;
-  outcome.frame_pointer = RegisterOf(frame, kFramePointer, pc, *frame_address)
-                              .value_or(RegisterValue(kFramePointer, pc));
+  outcome.frame_pointer =
+      RegisterOf(machine, frame, machine.frame_pointer_column, pc, *frame_address)
+          .value_or(RegisterValue(machine, machine.frame_pointer_column, pc));
   return outcome;
 }
 
-Outcome SpecialOutcome(uint32_t operand, uint64_t pc) {
+Outcome SpecialOutcome(const FrameArchitecture& machine, uint32_t operand, uint64_t pc) {
   Outcome outcome;
   switch (operand & ABI_SPECIAL_MASK) {
     case ABI_SPECIAL_ROOT:
@@ -191,9 +191,9 @@ Outcome SpecialOutcome(uint32_t operand, uint64_t pc) {
       break;
     case ABI_SPECIAL_PLT:
       outcome.kind = Outcome::Kind::kFrame;
-      outcome.frame_address = RegisterValue(kStackPointer, pc) + 8 +
+      outcome.frame_address = RegisterValue(machine, machine.stack_pointer_column, pc) + 8 +
                               ((pc & 15) >= operand >> ABI_SPECIAL_PLT_SHIFT ? 8 : 0);
-      outcome.frame_pointer = RegisterValue(kFramePointer, pc);
+      outcome.frame_pointer = RegisterValue(machine, machine.frame_pointer_column, pc);
       outcome.return_address = MemoryAt(outcome.frame_address - 8);
       break;
     default:
@@ -202,17 +202,17 @@ Outcome SpecialOutcome(uint32_t operand, uint64_t pc) {
   return outcome;
 }
 
-Outcome RuleOutcome(const abi_rule& rule, uint64_t pc) {
+Outcome RuleOutcome(const FrameArchitecture& machine, const abi_rule& rule, uint64_t pc) {
   const auto plus = [](uint64_t value, int64_t offset) {
     return value + static_cast<uint64_t>(offset);
   };
   Outcome outcome;
   outcome.kind = Outcome::Kind::kFrame;
-  outcome.frame_address = plus(RegisterValue(rule.cfa_register, pc), rule.cfa_offset);
+  outcome.frame_address = plus(RegisterValue(machine, rule.cfa_register, pc), rule.cfa_offset);
   if (rule.cfa_kind == ABI_CFA_DEREF) {
     outcome.frame_address = plus(MemoryAt(outcome.frame_address), rule.extra);
   }
-  const uint64_t frame_pointer = RegisterValue(kFramePointer, pc);
+  const uint64_t frame_pointer = RegisterValue(machine, machine.frame_pointer_column, pc);
   switch (rule.fp_kind) {
     case ABI_FP_AT_CFA:
       outcome.frame_pointer = MemoryAt(plus(outcome.frame_address, rule.fp_offset));
@@ -224,25 +224,39 @@ Outcome RuleOutcome(const abi_rule& rule, uint64_t pc) {
       outcome.frame_pointer = frame_pointer;
       break;
   }
-  outcome.return_address = rule.ra_kind == ABI_RA_REGISTER
-                               ? RegisterValue(static_cast<uint64_t>(rule.ra_offset), pc)
-                               : MemoryAt(plus(outcome.frame_address, rule.ra_offset));
+  if (rule.ra_kind == ABI_RA_REGISTER) {
+    outcome.return_address = RegisterValue(machine, static_cast<uint64_t>(rule.ra_offset), pc);
+  } else {
+    const bool is_after_fp = rule.ra_kind == ABI_RA_AFTER_FP;
+    const int64_t offset = is_after_fp ? rule.fp_offset + 8 : rule.ra_offset;
+    outcome.return_address = MemoryAt(plus(outcome.frame_address, offset));
+  }
   return outcome;
 }
 
-Outcome OurOutcome(std::span<const uint32_t> words, uint64_t pc) {
+Outcome OurOutcome(const FrameArchitecture& machine, std::span<const uint32_t> words, uint64_t pc) {
   const auto row = LookupRow(words, pc);
   if (!row.has_value()) return Outcome{};
-  if (row->kind == ABI_ROW_SPECIAL) return SpecialOutcome(row->operand, pc);
-  if (row->kind == ABI_ROW_RULE) return RuleOutcome(*row->rule, pc);
+  if (row->kind == ABI_ROW_SPECIAL) return SpecialOutcome(machine, row->operand, pc);
+  if (row->kind == ABI_ROW_RULE) return RuleOutcome(machine, *row->rule, pc);
   abi_rule rule{};
-  rule.cfa_register = row->kind == ABI_ROW_SP ? kStackPointer : kFramePointer;
+  rule.cfa_register =
+      row->kind == ABI_ROW_SP ? machine.stack_pointer_column : machine.frame_pointer_column;
+  if (machine.machine == Machine::kArm64) {
+    rule.cfa_offset = static_cast<int32_t>(row->operand & ABI_ARM64_OPERAND_CFA_MASK) * 16;
+    const uint32_t pair = row->operand >> ABI_ARM64_OPERAND_CFA_BITS & ABI_ARM64_OPERAND_PAIR_MASK;
+    rule.fp_kind = pair == 0 ? ABI_FP_SAME : ABI_FP_AT_CFA;
+    rule.fp_offset = -16 * static_cast<int32_t>(pair);
+    rule.ra_kind = pair == 0 ? ABI_RA_REGISTER : ABI_RA_AFTER_FP;
+    rule.ra_offset = machine.return_column;
+    return RuleOutcome(machine, rule, pc);
+  }
   rule.cfa_offset = static_cast<int32_t>(row->operand & ABI_OPERAND_CFA_MASK) * 8;
   const uint32_t saved = row->operand >> ABI_OPERAND_CFA_BITS & ABI_OPERAND_FP_MASK;
   rule.fp_kind = saved == 0 ? ABI_FP_SAME : ABI_FP_AT_CFA;
   rule.fp_offset = -8 * static_cast<int32_t>(saved);
   rule.ra_offset = -8;
-  return RuleOutcome(rule, pc);
+  return RuleOutcome(machine, rule, pc);
 }
 
 // Start addresses of all functions, from the table that linkers make for a binary search: a list
@@ -273,15 +287,15 @@ struct Comparison {
   std::string first_difference;
 };
 
-void ComparePlace(std::span<const uint32_t> words, Dwarf_Frame* frame, uint64_t pc,
-                  Comparison& comparison) {
+void ComparePlace(const FrameArchitecture& machine, std::span<const uint32_t> words,
+                  Dwarf_Frame* frame, uint64_t pc, Comparison& comparison) {
   ++comparison.place_count;
-  const Outcome ours = OurOutcome(words, pc);
+  const Outcome ours = OurOutcome(machine, words, pc);
   if (ours.kind == Outcome::Kind::kUnsupported) {
     ++comparison.unsupported_count;
     return;
   }
-  const Outcome theirs = OracleOutcome(frame, pc);
+  const Outcome theirs = OracleOutcome(machine, frame, pc);
   if (theirs.kind == Outcome::Kind::kNone) {
     ++comparison.unanswered_count;
     return;
@@ -297,6 +311,7 @@ void ComparePlace(std::span<const uint32_t> words, Dwarf_Frame* frame, uint64_t 
 Comparison CompareAll(Elf* elf_of_oracle, const ElfFile& elf, const base::ByteSource& source,
                       std::span<const uint32_t> words, size_t stride) {
   Comparison comparison;
+  const FrameArchitecture machine = FrameArchitectureOf(elf.machine()).value();
   Dwarf_CFI* const cfi = dwarf_getcfi_elf(elf_of_oracle);
   if (cfi == nullptr) return comparison;
   const auto starts = FunctionStarts(elf, source);
@@ -312,7 +327,7 @@ Comparison CompareAll(Elf* elf_of_oracle, const ElfFile& elf, const base::ByteSo
       end = std::min<uint64_t>(end, function_end);
       if (end > pc) {
         for (const uint64_t place : {pc, pc + (end - pc) / 2, end - 1}) {
-          ComparePlace(words, frame, place, comparison);
+          ComparePlace(machine, words, frame, place, comparison);
         }
       }
       std::free(frame);
@@ -368,6 +383,15 @@ INSTANTIATE_TEST_SUITE_P(
                     FileCase{"/usr/lib/x86_64-linux-gnu/libm.so.6", 1, 0},
                     FileCase{"/usr/bin/python3", 1, 0}, FileCase{"/usr/bin/node", 8, 12},
                     FileCase{"/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1", 16, 0}));
+
+// Packages libc6-arm64-cross and libstdc++6-arm64-cross.
+INSTANTIATE_TEST_SUITE_P(
+    RealArm64Files, UnwindTableOracleTest,
+    testing::Values(FileCase{"/usr/aarch64-linux-gnu/lib/libc.so.6", 1, 0},
+                    FileCase{"/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1", 1, 0},
+                    FileCase{"/usr/aarch64-linux-gnu/lib/libstdc++.so.6", 1, 0},
+                    FileCase{"/usr/aarch64-linux-gnu/lib/libm.so.6", 1, 0},
+                    FileCase{"/usr/aarch64-linux-gnu/lib/libgcc_s.so.1", 1, 0}));
 
 // The vDSO has no file: its bytes are read where the kernel mapped them.
 std::vector<std::byte> ReadOwnVdso() {

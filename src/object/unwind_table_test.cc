@@ -651,7 +651,7 @@ TEST(UnwindTableTest, FileWithoutRulesHasNoTable) {
 
 TEST(UnwindTableTest, OtherMachinesAreUnsupported) {
   FileOptions options;
-  options.machine = EM_AARCH64;
+  options.machine = EM_RISCV;
   const auto table = Build(FileWith(Bytes(4), options));
   ASSERT_FALSE(table.ok());
   EXPECT_EQ(table.error().code(), ErrorCode::kUnsupported);
