@@ -257,8 +257,12 @@ ResolvedMapping ImageStore::ResolveVdso(ImageOwner& owner, const MapsEntry& entr
 ResolvedMapping ImageStore::ResolveFile(ImageOwner& owner, const MapsEntry& entry) {
   auto known = Identify(owner.pid, entry);
   if (!known.ok() && known.error().code() == ErrorCode::kNotFound && entry.inode != 0) {
-    // The process is gone; most processes see the files that we see.
-    if (auto own = Identify(0, entry); own.ok()) known = std::move(own);
+    // The process is gone. Device and inode tell whether another one sees the same file at its
+    // path, and most processes see those that we see.
+    auto same = Result<Known>(known.error());
+    if (owner.ancestor_pid != 0) same = Identify(owner.ancestor_pid, entry);
+    if (!same.ok()) same = Identify(0, entry);
+    if (same.ok()) known = std::move(same);
   }
   if (!known.ok()) return Unreadable(entry, known.error());
   if (*known == Known()) return {GeneratedCode(owner), 0};

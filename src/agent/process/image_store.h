@@ -57,6 +57,9 @@ struct ImageOwner {
   uint64_t start_boot_ns = 0;       // 0 = unknown
   profile::ImageId generated_code;  // made on first need; 0 = none yet
   profile::ImageId inherited_code;  // of the process it was forked from; 0 = there was none
+  // One that it was forked from and that may still live: it most likely sees the same files. 0 =
+  // unknown.
+  uint32_t ancestor_pid = 0;
 };
 
 // A mapping through which an image's file can be reached again.

@@ -34,7 +34,10 @@ struct Labels {
   std::string unit;
   std::string executable;
   ServiceRule rule = ServiceRule::kUnknown;
-  bool known = false;  // false: only `executable` may be set, from the mappings
+  bool known = false;  // read from the process itself
+  // It was gone before that: what a process told that it was forked from, which is assumed to hold
+  // for the child as well; `executable` is its own. Neither: only `executable` may be set.
+  bool inherited = false;
   friend auto operator<=>(const Labels&, const Labels&) = default;
 };
 
@@ -48,6 +51,12 @@ struct LabelSources {
 // Everything in the environment except the two variables is ignored and not kept.
 // Errors: none; a source that is empty or damaged gives nothing, and the next rule speaks.
 Labels MakeLabels(const LabelSources& sources);
+
+// Labels of a process that is gone. Control groups and environment are handed down at fork and
+// exec, unless someone moved or changed them in between, which is not seen: a container's first
+// process that lives only milliseconds may count as one of the container manager's. Shape:
+// `executable` is the path that the process mapped, as it saw it; empty = as the parent's.
+Labels InheritLabels(const Labels& parent, std::string_view executable, std::string_view comm);
 
 // Cuts foreign text to kLabelBytesMax; control characters and bytes that are no UTF-8 become '?'.
 std::string CleanLabel(std::string_view text);

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -118,6 +119,21 @@ bool SameMapping(const MappedFile& file, const struct stat& status,
          NumberingOf(static_cast<uint64_t>(file_system.f_type)) == Numbering::kOther;
 }
 
+// The entries of a folder whose names are numbers.
+Result<std::vector<uint32_t>> ListNumbers(const std::string& path) {
+  DIR* folder = ::opendir(path.c_str());
+  if (folder == nullptr) return ErrnoError("listing " + path, errno);
+  std::vector<uint32_t> numbers;
+  while (const dirent* entry = ::readdir(folder)) {
+    const char* end = entry->d_name + std::strlen(entry->d_name);
+    uint32_t number = 0;
+    const auto parsed = std::from_chars(entry->d_name, end, number);
+    if (parsed.ec == std::errc() && parsed.ptr == end) numbers.push_back(number);
+  }
+  ::closedir(folder);
+  return numbers;
+}
+
 // A file that was looked up but not opened: its descriptor can only be asked what it is.
 struct Found {
   Descriptor descriptor;
@@ -198,35 +214,58 @@ uint64_t LinuxProc::NowMonoNs() const {
   return static_cast<uint64_t>(Nanoseconds(now));
 }
 
-Result<std::vector<uint32_t>> LinuxProc::ListPids() const {
-  DIR* folder = ::opendir(root_.c_str());
-  if (folder == nullptr) return ErrnoError("listing " + root_, errno);
-  std::vector<uint32_t> pids;
-  while (const dirent* entry = ::readdir(folder)) {
-    const char* end = entry->d_name + std::strlen(entry->d_name);
-    uint32_t pid = 0;
-    const auto parsed = std::from_chars(entry->d_name, end, pid);
-    if (parsed.ec == std::errc() && parsed.ptr == end) pids.push_back(pid);
-  }
-  ::closedir(folder);
-  return pids;
-}
+Result<std::vector<uint32_t>> LinuxProc::ListPids() const { return ListNumbers(root_); }
 
 Result<std::string> LinuxProc::Read(uint32_t pid, ProcFile file) const {
   const FileName name = NameOf(file);
-  return base::ReadSmallFile(PidPath(pid, name.name), name.size_bytes_max);
+  auto text = base::ReadSmallFile(PidPath(pid, name.name), name.size_bytes_max);
+  if (!text.ok() || !text->empty() || file == ProcFile::kCmdline) return text;
+  const uint32_t tid = OtherThread(pid);
+  if (tid == 0) return text;
+  return base::ReadSmallFile(PidPath(tid, name.name), name.size_bytes_max);
 }
 
 Result<std::string> LinuxProc::ReadExe(uint32_t pid) const {
   const std::string path = PidPath(pid, "exe");
   std::string target(4096, '\0');
-  const ssize_t length = ::readlink(path.c_str(), target.data(), target.size());
+  ssize_t length = ::readlink(path.c_str(), target.data(), target.size());
+  if (length < 0 && errno == ENOENT) {
+    const uint32_t tid = OtherThread(pid);
+    errno = ENOENT;
+    if (tid != 0) {
+      length = ::readlink(PidPath(tid, "exe").c_str(), target.data(), target.size());
+    }
+  }
   if (length < 0) return ErrnoError("reading " + path, errno);
   target.resize(static_cast<size_t>(length));
   return target;
 }
 
+// A thread that lives after the first one has ended: then /proc/PID shows neither memory nor root,
+// but /proc/TID does. 0 when there is none.
+uint32_t LinuxProc::OtherThread(uint32_t pid) const {
+  const auto tids = ListNumbers(PidPath(pid, "task"));
+  if (!tids.ok()) return 0;
+  const auto other =
+      std::find_if(tids->begin(), tids->end(), [pid](uint32_t tid) { return tid != pid; });
+  return other == tids->end() ? 0 : *other;
+}
+
 Result<FileIdentity> LinuxProc::StatMapped(uint32_t pid, const MappedFile& file) const {
+  auto identity = StatMappedBy(pid, file);
+  if (identity.ok() || pid == 0 || ::access(RootPath(pid).c_str(), F_OK) == 0) return identity;
+  const uint32_t tid = OtherThread(pid);
+  return tid == 0 ? std::move(identity) : StatMappedBy(tid, file);
+}
+
+Result<OpenedFile> LinuxProc::OpenMapped(uint32_t pid, const MappedFile& file) const {
+  auto opened = OpenMappedBy(pid, file);
+  if (opened.ok() || pid == 0 || ::access(RootPath(pid).c_str(), F_OK) == 0) return opened;
+  const uint32_t tid = OtherThread(pid);
+  return tid == 0 ? std::move(opened) : OpenMappedBy(tid, file);
+}
+
+Result<FileIdentity> LinuxProc::StatMappedBy(uint32_t pid, const MappedFile& file) const {
   const std::string link = MapFilesPath(pid, file);
   struct stat status{};
   if (::stat(link.c_str(), &status) == 0 &&
@@ -237,7 +276,7 @@ Result<FileIdentity> LinuxProc::StatMapped(uint32_t pid, const MappedFile& file)
   return IdentityOf(found.status);
 }
 
-Result<OpenedFile> LinuxProc::OpenMapped(uint32_t pid, const MappedFile& file) const {
+Result<OpenedFile> LinuxProc::OpenMappedBy(uint32_t pid, const MappedFile& file) const {
   const std::string link = MapFilesPath(pid, file);
   Descriptor mapped(::open(link.c_str(), O_PATH | O_CLOEXEC));
   struct stat status{};

@@ -37,6 +37,9 @@ class LinuxProc final : public ProcView {
   std::string PidPath(uint32_t pid, const char* name) const;
   std::string MapFilesPath(uint32_t pid, const MappedFile& file) const;
   std::string RootPath(uint32_t pid) const;
+  uint32_t OtherThread(uint32_t pid) const;
+  base::Result<FileIdentity> StatMappedBy(uint32_t tid, const MappedFile& file) const;
+  base::Result<OpenedFile> OpenMappedBy(uint32_t tid, const MappedFile& file) const;
 
   std::string root_;
   uint64_t tick_ns_;

@@ -15,6 +15,8 @@ using profile::ImageId;
 
 // A program cannot be loaded and end within this time of its exec, but for the smallest.
 constexpr uint64_t kExecExitNs = 200'000;
+// How far back we look for a process that can still be asked.
+constexpr size_t kAncestorsMax = 8;
 constexpr uint64_t kRetryFirstNs = 10'000'000;
 constexpr uint64_t kRetryMaxNs = 10'000'000'000;
 constexpr size_t kRetriesMax = 8192;  // beyond, all pids may be tried at once again
@@ -120,10 +122,8 @@ ProcessTable::Read ProcessTable::ReadFromProc(uint32_t pid, KernelThreads kernel
     Retire(*process);
     process = nullptr;
   }
-  // The memory of a zombie is gone from /proc/PID even when other threads of it run on.
-  const bool has_maps = !stat->is_kernel_thread && !IsZombie(*stat);
   std::string maps;
-  if (has_maps) {
+  if (!stat->is_kernel_thread) {
     auto maps_text = proc_.Read(pid, ProcFile::kMaps);
     if (!maps_text.ok()) return fail(maps_text.error());
     maps = std::move(*maps_text);
@@ -137,14 +137,15 @@ ProcessTable::Read ProcessTable::ReadFromProc(uint32_t pid, KernelThreads kernel
   process->leader_exited = IsZombie(*stat);
   process->exited = false;
   process->known_mono_ns = now_mono_ns;
-  if (has_maps) ReadMappings(*process, maps);
+  // Nothing: it is about to end, or is a kernel thread.
+  if (!maps.empty()) ReadMappings(*process, maps);
   return Read::kDone;
 }
 
 void ProcessTable::ReadMappings(Process& process, const std::string& maps) {
   MappingList mappings(options_.mappings_max);
   MapsParser parser(maps);
-  process.first_image = ImageId();
+  process.first_path = nullptr;
   while (const auto entry = parser.Next()) {
     if (entry->kind != MappingKind::kAnonymous) {
       AddMapping(process, mappings, *entry, images_.Resolve(process.owner, *entry));
@@ -170,8 +171,8 @@ ResolvedMapping ProcessTable::ResolveAnonymous(Process& process, const MapsEntry
 
 bool ProcessTable::AddMapping(Process& process, MappingList& mappings, const MapsEntry& entry,
                               const ResolvedMapping& resolved) {
-  if (process.first_image == ImageId() && entry.kind == MappingKind::kFile) {
-    process.first_image = resolved.image;
+  if (process.first_path == nullptr && entry.kind == MappingKind::kFile) {
+    process.first_path = std::make_shared<const std::string>(entry.path);
   }
   const auto outcome = mappings.Add({entry.start, entry.end, resolved.bias, resolved.image});
   if (outcome == MappingList::Outcome::kFull) ++counters_.mappings_beyond_limit;
@@ -234,6 +235,7 @@ void ProcessTable::Apply(const MmapEvent& event, uint64_t time_mono_ns) {
     }
     resolved = ResolveAnonymous(*process, *entry, file);
   } else {
+    process->owner.ancestor_pid = LivingAncestorOf(*process);
     resolved = images_.Resolve(process->owner, *entry);
   }
   if (AddMapping(*process, process->mappings, *entry, resolved)) changed_.insert(event.pid);
@@ -286,7 +288,9 @@ void ProcessTable::Apply(const ForkEvent& event, uint64_t time_mono_ns) {
   if (child == nullptr) return;
   child->comm = parent->comm;
   child->mappings = parent->mappings;
-  child->first_image = parent->first_image;
+  child->first_path = parent->first_path;
+  child->parent_pid = parent->pid;
+  child->parent_serial = parent->serial;
   const ImageOwner& from = parent->owner;
   child->owner.inherited_code =
       from.generated_code != ImageId() ? from.generated_code : from.inherited_code;
@@ -345,7 +349,7 @@ void ProcessTable::StartGeneration(Process& process, uint64_t time_mono_ns, uint
 // Of another program, nothing that lay in memory remains.
 void ProcessTable::ForgetCode(Process& process) {
   process.mappings.Clear();
-  process.first_image = ImageId();
+  process.first_path = nullptr;
   process.owner.generated_code = process.owner.inherited_code = ImageId();
 }
 
@@ -490,30 +494,80 @@ bool ProcessTable::EnsureLabels(uint32_t pid) {
   return process->labels->known;
 }
 
+// Empty when the process is gone.
+std::optional<Labels> ProcessTable::ReadOwnLabels(Process& process) {
+  if (process.exited) return std::nullopt;
+  const auto exe = proc_.ReadExe(process.pid);
+  const auto cgroup = proc_.Read(process.pid, ProcFile::kCgroup);
+  const auto environ = proc_.Read(process.pid, ProcFile::kEnviron);
+  // All of it is about the process we mean if that is still there afterwards.
+  const auto text = proc_.Read(process.pid, ProcFile::kStat);
+  const auto stat = text.ok() ? ParseStat(*text) : base::Result<ProcStat>(text.error());
+  if (!stat.ok() || (IsZombie(*stat) && stat->thread_count <= 1) ||
+      !SameStart(process, stat->start_boot_ticks * proc_.TickNs(), false)) {
+    return std::nullopt;
+  }
+  NoteStart(process, stat->start_boot_ticks * proc_.TickNs(), false);
+  return MakeLabels({exe.ok()                        ? *exe
+                     : process.first_path != nullptr ? *process.first_path
+                                                     : std::string(),
+                     process.comm, cgroup.ok() ? *cgroup : std::string(),
+                     environ.ok() ? *environ : std::string()});
+}
+
 void ProcessTable::ReadLabels(Process& process) {
   const uint64_t now_mono_ns = proc_.NowMonoNs();
-  std::string first_path;
-  if (process.first_image != ImageId()) first_path = images_.image(process.first_image).path;
-  Labels labels;
-  labels.executable = CleanLabel(first_path);
-  if (!process.exited) {
-    const auto exe = proc_.ReadExe(process.pid);
-    const auto cgroup = proc_.Read(process.pid, ProcFile::kCgroup);
-    const auto environ = proc_.Read(process.pid, ProcFile::kEnviron);
-    // All of it is about the process we mean if that is still there afterwards.
-    const auto text = proc_.Read(process.pid, ProcFile::kStat);
-    const auto stat = text.ok() ? ParseStat(*text) : base::Result<ProcStat>(text.error());
-    if (stat.ok() && !(IsZombie(*stat) && stat->thread_count <= 1) &&
-        SameStart(process, stat->start_boot_ticks * proc_.TickNs(), false)) {
-      NoteStart(process, stat->start_boot_ticks * proc_.TickNs(), false);
-      labels = MakeLabels({exe.ok() ? *exe : first_path, process.comm,
-                           cgroup.ok() ? *cgroup : std::string(),
-                           environ.ok() ? *environ : std::string()});
+  std::optional<Labels> labels = ReadOwnLabels(process);
+  if (!labels) {
+    std::string_view path;
+    if (process.first_path != nullptr) path = *process.first_path;
+    if (const auto ancestor = LabelsOfAncestor(process)) {
+      ++counters_.labels_inherited;
+      labels = InheritLabels(*ancestor, path, process.comm);
+    } else {
+      ++counters_.labels_unknown;
+      labels = Labels{};
+      labels->executable = CleanLabel(path);
     }
   }
-  if (!labels.known) ++counters_.labels_unknown;
-  process.labels = tasks_.Intern(std::move(labels));
+  process.labels = tasks_.Intern(std::move(*labels));
   process.labels_mono_ns = now_mono_ns;
+}
+
+Process* ProcessTable::ParentOf(const Process& process) {
+  if (process.parent_pid == 0) return nullptr;
+  Process* parent = Get(process.parent_pid);
+  if (parent != nullptr && parent->serial == process.parent_serial) return parent;
+  const auto retired = retired_.find(process.parent_serial);
+  return retired == retired_.end() ? nullptr : &retired->second;
+}
+
+// What the nearest process tells that it was forked from and that is known; null without one.
+std::shared_ptr<const Labels> ProcessTable::LabelsOfAncestor(const Process& process) {
+  Process* ancestor = ParentOf(process);
+  for (size_t i = 0; ancestor != nullptr && i < kAncestorsMax; ++i) {
+    if (ancestor->labels == nullptr) {
+      if (auto labels = ReadOwnLabels(*ancestor)) {
+        ancestor->labels = tasks_.Intern(std::move(*labels));
+        ancestor->labels_mono_ns = proc_.NowMonoNs();
+      }
+    }
+    if (ancestor->labels != nullptr && (ancestor->labels->known || ancestor->labels->inherited)) {
+      return ancestor->labels;
+    }
+    ancestor = ParentOf(*ancestor);
+  }
+  return nullptr;
+}
+
+// 0 when there is none that we know.
+uint32_t ProcessTable::LivingAncestorOf(const Process& process) {
+  const Process* ancestor = ParentOf(process);
+  for (size_t i = 0; ancestor != nullptr && i < kAncestorsMax; ++i) {
+    if (!ancestor->exited) return ancestor->pid;
+    ancestor = ParentOf(*ancestor);
+  }
+  return 0;
 }
 
 void ProcessTable::ResetTasks() {

@@ -36,10 +36,12 @@ struct Process {
   bool exited = false;  // kept a while for samples that are still on their way
   MappingList mappings;
   std::shared_ptr<const Labels> labels;  // null until EnsureLabels
+  // Path of the first file that it maps: the executable, where that cannot be asked for any more.
+  // Null when unknown.
+  std::shared_ptr<const std::string> first_path;
 
   // For the table.
   ImageOwner owner;
-  profile::ImageId first_image;     // the executable, where it cannot be asked for any more
   uint64_t known_mono_ns = 0;       // events before this time are part of what we know
   uint64_t exec_id_mono_ns = 0;     // when exec_id was right
   uint64_t generation_mono_ns = 0;  // when this generation began, as far as we know
@@ -48,6 +50,8 @@ struct Process {
   uint32_t thread_count = 1;
   bool leader_exited = false;
   uint64_t serial = 0;
+  uint32_t parent_pid = 0;     // that forked it, where we saw that; 0 = unknown
+  uint64_t parent_serial = 0;  // of that incarnation
   TaskId task;
 };
 
@@ -68,8 +72,9 @@ struct ProcessCounters {
   uint64_t mappings_beyond_limit = 0;
   uint64_t processes_beyond_limit = 0;
   uint64_t tasks_beyond_limit = 0;
-  uint64_t labels_unknown = 0;  // processes that were sampled and gone before they could be asked
-  uint64_t execs_missed = 0;    // learned from a sample, not from an event
+  uint64_t labels_unknown = 0;    // processes that were sampled and gone before they could be asked
+  uint64_t labels_inherited = 0;  // the same, but a process that it was forked from could be asked
+  uint64_t execs_missed = 0;      // learned from a sample, not from an event
   uint64_t pids_reused_unseen = 0;
   uint64_t events_lost = 0;
 };
@@ -182,6 +187,10 @@ class ProcessTable {
   void ReadLabels(Process& process);
   TaskId TaskOfProcess(Process& process);
   TaskId TaskOfStranger(const SampledThread& thread);
+  std::optional<Labels> ReadOwnLabels(Process& process);
+  std::shared_ptr<const Labels> LabelsOfAncestor(const Process& process);
+  Process* ParentOf(const Process& process);
+  uint32_t LivingAncestorOf(const Process& process);
   std::optional<MappingPlace> FindMapping(profile::ImageId image) const;
 
   const ProcView& proc_;

@@ -633,6 +633,83 @@ TEST_F(ProcessTableTest, LabelsOfAProcessThatIsGoneAreUnknownAndCounted) {
   EXPECT_FALSE(table_->EnsureLabels(99));
 }
 
+TEST_F(ProcessTableTest, LabelsOfAProcessThatIsGoneAreThoseOfItsParent) {
+  Start(10, "sh", 100, "/bin/sh").cgroup = "0::/system.slice/shop.service\n";
+  table_->Scan();
+  ApplyFork(10, 11);
+  ApplyExec(11, "job");
+  ApplyMmap(11, "/bin/job", kBase);
+  ApplyFork(11, 12);  // the job forks itself
+  ApplyFork(12, 13);
+  ApplyExec(13, "tool");
+  ApplyMmap(13, "/bin/tool", kBase);
+  for (const uint32_t pid : {13u, 12u, 11u}) ApplyExit(pid);
+  for (const uint32_t pid : {11u, 12u, 13u}) proc_.processes.erase(pid);
+  const TaskInfo& tool = TaskOf(13);  // its forefathers 12 and 11 are gone as well
+  EXPECT_EQ(tool.comm, "tool");
+  EXPECT_FALSE(tool.labels->known);
+  EXPECT_TRUE(tool.labels->inherited);
+  EXPECT_EQ(tool.labels->unit, "shop.service");
+  EXPECT_EQ(tool.labels->service_name, "shop");
+  EXPECT_EQ(tool.labels->executable, "/bin/tool");
+  EXPECT_EQ(TaskOf(12).labels->executable, "/bin/job") << "no exec since the fork";
+  EXPECT_EQ(table_->counters().labels_unknown, 0u);
+  EXPECT_EQ(table_->counters().labels_inherited, 2u);
+  EXPECT_TRUE(table_->Find(10)->labels->known);
+}
+
+TEST_F(ProcessTableTest, ANewProcessWithThePidOfTheParentHandsNothingDown) {
+  Start(10, "sh", 100, "/bin/sh").cgroup = "0::/system.slice/shop.service\n";
+  table_->Scan();
+  ApplyFork(10, 11);
+  ApplyExit(11);
+  ApplyExit(10);
+  ApplyFork(1, 10);  // by a process that we do not know
+  Start(10, "other", 200, "/bin/other").cgroup = "0::/system.slice/other.service\n";
+  ASSERT_TRUE(table_->EnsureKnown(10));
+  EXPECT_EQ(TaskOf(11).labels->unit, "");
+  EXPECT_EQ(table_->counters().labels_unknown, 1u);
+}
+
+TEST_F(ProcessTableTest, FilesOfAProcessThatIsGoneAreFoundThroughItsParent) {
+  // Both in a root of their own; the same path shows the agent another file.
+  auto& parent = Start(10, "sh", 100, "/bin/sh");
+  const FakeFilePtr tool = files_["/app/tool"] = proc_.NewFile(Library("tool"));
+  parent.root["/app/tool"] = tool;
+  proc_.root["/app/tool"] = proc_.NewFile(Library("other tool"));
+  table_->Scan();
+  ApplyFork(10, 11);
+  ApplyFork(11, 12);
+  ApplyExit(11);
+  ApplyExec(12, "tool");
+  MmapEvent event;
+  event.pid = event.tid = 12;
+  event.start = kBase;
+  event.size_bytes = event.file_offset = 0x1000;
+  event.path = "/app/tool";
+  event.device_major = 8;
+  event.device_minor = 1;
+  event.inode = tool->identity.inode;
+  Apply(event);
+  ASSERT_EQ(Paths(12), Strings{"/app/tool"});
+  const Image& image = images_.image(table_->Find(12)->mappings.all()[0].image);
+  EXPECT_EQ(image.kind, ImageKind::kElf) << image.unreadable_why;
+}
+
+TEST_F(ProcessTableTest, TheExecutableOfAProcessThatIsGoneIsThePathThatItSaw) {
+  // One image under two names: the label is not the name that was seen first.
+  Start(9, "sh", 100, "/bin/box");
+  table_->Scan();
+  files_["/app/box"] = FileAt("/bin/box");
+  ApplyFork(9, 11);
+  ApplyExec(11, "box");
+  ApplyMmap(11, "/app/box", kBase);
+  ApplyExit(11);
+  proc_.processes.erase(11);
+  EXPECT_EQ(TaskOf(11).labels->executable, "/app/box");
+  EXPECT_EQ(TaskOf(11).labels->service_name, "box");
+}
+
 TEST_F(ProcessTableTest, LabelsOfAnotherProcessWithTheSamePidAreNotTaken) {
   Start(10, "old", 100);
   table_->Scan();
