@@ -218,7 +218,7 @@ ElfutilsWalk ElfutilsWalker::Walk(const ReplayedProcess& process, const PerfSamp
   session.sample = &sample;
   session.walk = &walk;
   const int status = dwfl_getthread_frames(session.dwfl, kAnyThread, TakeFrame, &walk);
-  walk.reached_end = status == 0;
+  walk.reached_end = status == 0 && !walk.left_copy;
   if (status != 0) {
     const char* const message = dwfl_errmsg(-1);
     walk.error = message == nullptr ? "unknown" : message;

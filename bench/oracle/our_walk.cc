@@ -102,7 +102,7 @@ OurWalk OurWalker::Walk(const ReplayedProcess& process, const PerfSample& sample
   resume.sp = sample.registers[7];
   // perf copies nothing below the stack pointer.
   resume.stack_address = resume.sp - kRedZoneBytes;
-  std::vector<uint64_t> red_zone(kRedZoneBytes / sizeof(uint64_t), resume.fp);
+  std::vector<uint64_t> red_zone(kRedZoneBytes / sizeof(uint64_t), sample.registers[6]);
   const auto below = std::as_bytes(std::span(red_zone));
   std::vector<std::byte> stack(below.begin(), below.end());
   stack.insert(stack.end(), sample.stack.begin(), sample.stack.end());

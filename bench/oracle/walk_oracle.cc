@@ -52,6 +52,20 @@ const MappedCode* CodeAt(const ReplayedProcess& process, uint64_t address) {
   return nullptr;
 }
 
+// Code that a process maps twice (V8 does that with its own) is the same code for us.
+uint64_t FirstPlaceOf(const ReplayedProcess& process, uint64_t address) {
+  const MappedCode* const code = CodeAt(process, address);
+  if (code == nullptr) return address;
+  const uint64_t offset = code->file_offset + (address - code->start);
+  for (const MappedCode& other : process.code) {
+    if (other.image == code->image && offset >= other.file_offset &&
+        offset - other.file_offset < other.end - other.start) {
+      return other.start + (offset - other.file_offset);
+    }
+  }
+  return address;
+}
+
 class Comparer {
  public:
   Comparer(const PerfData& recording, uint64_t show_max)
@@ -86,8 +100,10 @@ class Comparer {
 
   void TakeStack(const PerfSample& sample) {
     const ReplayedProcess& process = replay_.process(sample.pid);
-    const OurWalk ours = ours_.Walk(process, sample);
-    const ElfutilsWalk theirs = theirs_.Walk(process, sample);
+    OurWalk ours = ours_.Walk(process, sample);
+    ElfutilsWalk theirs = theirs_.Walk(process, sample);
+    for (uint64_t& address : ours.addresses) address = FirstPlaceOf(process, address);
+    for (uint64_t& address : theirs.addresses) address = FirstPlaceOf(process, address);
     const Comparison comparison = Compare(ours, theirs);
     CommCounts& counts = report_.comms[process.comm];
     ++counts.samples;
@@ -98,11 +114,10 @@ class Comparer {
     switch (comparison.verdict) {
       case Verdict::kEqual: {
         ++counts.equal;
-        const bool is_root = IsRoot(process, ours.addresses.back());
+        const bool is_root = IsRoot(process, ours.addresses.back(), theirs);
         if (!IsComplete(ours.reason)) {
           ++counts.incomplete[kind];
-          if (is_root || theirs.reached_end)
-            Show("incomplete, " + kind, process, ours, theirs, sample);
+          Show("incomplete, " + kind, process, ours, theirs, sample);
         } else if (!is_root) {
           kind = theirs_.NameOf(process, ours.addresses.back()) + " in " + kind;
           ++counts.odd_ends[kind];
@@ -129,8 +144,10 @@ class Comparer {
     return slash == std::string::npos || slash + 1 == path.size() ? path : path.substr(slash + 1);
   }
 
-  bool IsRoot(const ReplayedProcess& process, uint64_t address) {
-    if (IsRootName(theirs_.NameOf(process, address))) return true;
+  // By its name; without one by its rule, as elfutils reads it; else by the program's entry.
+  bool IsRoot(const ReplayedProcess& process, uint64_t address, const ElfutilsWalk& theirs) {
+    const std::string name = theirs_.NameOf(process, address);
+    if (name.empty() ? theirs.reached_end : IsRootName(name)) return true;
     const MappedCode* const code = CodeAt(process, address);
     if (code == nullptr || !images_.image(code->image).elf.has_value()) return false;
     const object::ElfFile& elf = *images_.image(code->image).elf;
