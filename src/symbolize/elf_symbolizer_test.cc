@@ -260,6 +260,35 @@ TEST(PltTest, StubsAreNamedAsObjdumpDoes) {
   }
 }
 
+// Linkers write the stubs in the order of their relocations, after a first one of 32 bytes.
+TEST(PltTest, StubsOfArm64AreNamedByTheirRelocations) {
+  const std::string path = "/usr/aarch64-linux-gnu/lib/libstdc++.so.6";
+  const auto image = OpenImage(path);
+  if (!image) GTEST_SKIP() << path << " is not on this machine";
+  const Section* plt = image->elf.FindSection(".plt");
+  ASSERT_NE(plt, nullptr);
+  uint64_t stub = plt->vaddr + 32;
+  size_t compared = 0;
+  std::istringstream lines(CommandOutput("readelf -rW " + path));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("R_AARCH64_JUMP_SLOT") == std::string::npos) continue;
+    std::istringstream words(line);
+    std::string offset, info, type, value, name;
+    words >> offset >> info >> type >> value >> name;
+    name = name.substr(0, name.find('@'));
+    if (!name.starts_with("_Z")) {
+      ++compared;
+      for (const unsigned distance : {0u, 5u, 15u}) {
+        EXPECT_EQ(image->LineAt(stub + distance).name, name + "@plt") << std::hex << stub;
+      }
+    }
+    stub += 16;
+  }
+  EXPECT_LE(plt->vaddr + plt->size_bytes - stub, 32u) << "one more, for thread-local variables";
+  EXPECT_GT(compared, 50u);
+  EXPECT_EQ(image->LineAt(plt->vaddr + 8).name.find("@plt"), std::string::npos) << "the first stub";
+}
+
 TEST(PltTest, FunctionsChosenAtLoadTimeGoByTheirChooser) {
   const test::TemporaryFolder folder;
   std::ofstream(folder.path() + "/p.c") << kPltProgram;

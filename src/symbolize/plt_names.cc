@@ -1,6 +1,7 @@
 #include "src/symbolize/plt_names.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 
@@ -16,9 +17,14 @@ using object::Section;
 
 constexpr uint32_t kSectionRela = 4;
 constexpr uint64_t kFlagExecutable = 4;
-constexpr uint32_t kGlobDat = 6;     // R_X86_64_GLOB_DAT
-constexpr uint32_t kJumpSlot = 7;    // R_X86_64_JUMP_SLOT
-constexpr uint32_t kIRelative = 37;  // R_X86_64_IRELATIVE: the addend is the function that chooses
+// Relocations that fill a slot. Of the last one the addend is the function that chooses.
+struct SlotRelocations {
+  uint32_t glob_dat;
+  uint32_t jump_slot;
+  uint32_t i_relative;
+};
+constexpr SlotRelocations kX86_64Relocations = {6, 7, 37};
+constexpr SlotRelocations kArm64Relocations = {1025, 1026, 1032};
 constexpr size_t kRelocationsPerChunk = 2048;
 constexpr size_t kStubBytesMax = 16;
 
@@ -59,9 +65,39 @@ uint64_t StubBytes(const ElfFile& elf, const ByteSource& source, const Section& 
   return code.ok() && IsJump(*code, 0) && IsJump(*code, 8) ? 8 : kStubBytesMax;
 }
 
-// The slot that the stub around the address jumps through: the operand of `jmp *n(%rip)`.
-std::optional<uint64_t> SlotOf(const ElfFile& elf, const ByteSource& source, const Section& section,
-                               uint64_t vaddr) {
+// The slot that the arm64 stub around the address loads its target from: `adrp x16, page; ldr x17,
+// [x16, n]`, between a landing pad, the jump, and padding, where there are any.
+std::optional<uint64_t> SlotOfArm64(const ElfFile& elf, const ByteSource& source,
+                                    const Section& section, uint64_t vaddr) {
+  constexpr uint64_t kInstructionBytes = 4;
+  constexpr uint64_t kStubInstructionsMax = 6;
+  constexpr uint32_t kLandingPad = 0xd503245f;  // bti c
+  uint64_t at = (vaddr - section.vaddr) / kInstructionBytes;
+  for (uint64_t back = 0; back < kStubInstructionsMax; ++back) {
+    const uint64_t place = section.vaddr + at * kInstructionBytes;
+    const auto offset = elf.FileOffsetOf(place);
+    if (!offset) return std::nullopt;
+    const auto code = source.ReadObject<std::array<uint32_t, 2>>(*offset);
+    if (!code.ok()) return std::nullopt;
+    const auto [first, second] = *code;
+    if (first == kLandingPad && back == 0) {
+      ++at;
+      continue;
+    }
+    if ((first & 0x9f00001f) == 0x90000010 && (second & 0xffc003ff) == 0xf9400211) {
+      const uint32_t pages = (first >> 5 & 0x7ffff) << 2 | (first >> 29 & 3);
+      const auto distance = static_cast<int64_t>(uint64_t{pages} << 43) >> 31;  // 21 bits, signed
+      return (place & ~uint64_t{0xfff}) + static_cast<uint64_t>(distance) +
+             (second >> 10 & 0xfff) * 8;
+    }
+    if (at-- == 0) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// The slot that the x86-64 stub around the address jumps through: the operand of `jmp *n(%rip)`.
+std::optional<uint64_t> SlotOfX86_64(const ElfFile& elf, const ByteSource& source,
+                                     const Section& section, uint64_t vaddr) {
   const uint64_t stub_bytes = StubBytes(elf, source, section);
   const uint64_t stub = section.vaddr + (vaddr - section.vaddr) / stub_bytes * stub_bytes;
   const auto offset = elf.FileOffsetOf(stub);
@@ -113,12 +149,16 @@ Result<void> NameChosenFunctions(const ElfFile& elf, const ByteSource& source,
 Result<std::vector<std::string>> NamePltStubs(const ElfFile& elf, const ByteSource& source,
                                               std::span<const uint64_t> addresses) {
   std::vector<std::string> names(addresses.size());
-  if (elf.machine() != object::Machine::kX86_64) return names;
+  const bool is_arm64 = elf.machine() == object::Machine::kArm64;
+  if (!is_arm64 && elf.machine() != object::Machine::kX86_64) return names;
+  const SlotRelocations types = is_arm64 ? kArm64Relocations : kX86_64Relocations;
   std::vector<Slot> slots;
   for (size_t i = 0; i < addresses.size(); ++i) {
     const Section* section = PltSectionOf(elf, addresses[i]);
     if (section == nullptr) continue;
-    if (const auto slot = SlotOf(elf, source, *section, addresses[i])) slots.push_back({*slot, i});
+    const auto slot = is_arm64 ? SlotOfArm64(elf, source, *section, addresses[i])
+                               : SlotOfX86_64(elf, source, *section, addresses[i]);
+    if (slot) slots.push_back({*slot, i});
   }
   if (slots.empty()) return names;
   const auto by_vaddr = [](const Slot& a, const Slot& b) { return a.vaddr < b.vaddr; };
@@ -134,11 +174,11 @@ Result<std::vector<std::string>> NamePltStubs(const ElfFile& elf, const ByteSour
                                     std::as_writable_bytes(std::span(chunk))));
       for (const Relocation& relocation : chunk) {
         const auto type = static_cast<uint32_t>(relocation.info);
-        if (type != kGlobDat && type != kJumpSlot && type != kIRelative) continue;
+        if (type != types.glob_dat && type != types.jump_slot && type != types.i_relative) continue;
         const auto [first, last] =
             std::equal_range(slots.begin(), slots.end(), Slot{relocation.place, 0}, by_vaddr);
         for (auto slot = first; slot != last; ++slot) {
-          if (type == kIRelative) {
+          if (type == types.i_relative) {
             choosers.push_back({relocation.addend, slot->address_index});
           } else if (names[slot->address_index].empty()) {
             names[slot->address_index] = SymbolName(elf, source, section, relocation.info >> 32);
