@@ -35,6 +35,7 @@ enum {
 	FRAMES_BYTES_MAX = ABI_USER_FRAMES_MAX * sizeof(struct abi_frame),
 	KERNEL_BYTES_MAX = ABI_KERNEL_FRAMES_MAX * sizeof(__u64),
 };
+	WAKE_INTERVAL_NS = 20000000, /* 20 ms */
 
 /* One sample under construction; too large for the BPF stack. */
 struct scratch {
@@ -48,6 +49,7 @@ struct scratch {
 	struct abi_sample sample;
 	/* user frames, kernel addresses, resume, stack copy: each only as far as used */
 	__u8 payload[ABI_PAYLOAD_BYTES_MAX];
+	__u64 woken_mono_ns; /* when this CPU last woke the agent for an unknown process */
 };
 /* One per CPU, by its number. Not a per-CPU array: its values may have 32 KiB at most. */
 struct {
@@ -270,8 +272,9 @@ static __always_inline __u32 copy_stack(struct scratch *s, __u32 offset)
 	return stack_bytes == 0 ? 0 : stack_bytes + sizeof(*resume);
 }
 
-/* Sends the used part. Wakes the agent only when the ring crosses its half: each wake-up costs the
- * interrupted program several microseconds. */
+/* Sends the used part. Wakes the agent only when the ring crosses its half, and for the sample of a
+ * process that it does not know yet, a few times a second: its files can be seen only while it lives.
+ * Each wake-up costs the interrupted program several microseconds. */
 static __always_inline void send_sample(struct scratch *s, __u32 payload_bytes,
 					struct abi_counter_page *page)
 {
@@ -319,6 +322,12 @@ static __always_inline int take_sample(void *context, int has_bpf_loop)
 	if ((__u32)pid_tgid == 0) {
 		count(page, ABI_COUNTER_excluded_idle, 1);
 		return 0;
+	if (s->stop_reason == ABI_STOP_UNKNOWN_PROCESS &&
+	    s->sample.time_mono_ns - s->woken_mono_ns >= WAKE_INTERVAL_NS) {
+		s->woken_mono_ns = s->sample.time_mono_ns;
+		flags = BPF_RB_FORCE_WAKEUP;
+		count(page, ABI_COUNTER_wakeups, 1);
+	}
 	}
 	if (filter_by_process && !bpf_map_lookup_elem(&chosen_processes, &tgid)) {
 		count(page, ABI_COUNTER_excluded_filter, 1);

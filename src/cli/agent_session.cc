@@ -217,6 +217,7 @@ RecordingBook MakeBook(agent::Agent& agent, const agent::NamingBook& naming, uin
   detail("labels_unknown", processes.labels_unknown);
   detail("mappings_beyond_limit", processes.mappings_beyond_limit);
   detail("processes_beyond_limit", processes.processes_beyond_limit);
+  detail("labels_inherited", processes.labels_inherited);
   detail("images_beyond_limit", agent.images().counters().images_beyond_limit);
   detail("tables_not_published", agent.finish_book().tables_not_published);
   detail("processes_without_room", agent.publisher_book().refused_no_room);
