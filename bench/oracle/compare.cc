@@ -83,6 +83,7 @@ std::string Report::Json() const {
     json.Key(comm).BeginObject();
     json.Key("samples").Uint(counts.samples).Key("equal").Uint(counts.equal);
     json.Key("truncated_equal").Uint(counts.truncated_equal);
+    json.Key("guessed").Uint(counts.guessed);
     json.Key("different").Uint(counts.different).Key("complete").Uint(counts.complete);
     AddCounts(json, "kinds", counts.kinds);
     AddCounts(json, "incomplete", counts.incomplete);
@@ -94,13 +95,14 @@ std::string Report::Json() const {
 }
 
 std::string Report::Table() const {
-  std::string out = "samples    equal truncated different complete  program\n";
+  std::string out = "samples    equal truncated  guessed different complete  program\n";
   for (const auto& [comm, counts] : comms) {
     std::array<char, 160> line{};
-    std::snprintf(line.data(), line.size(), "%7llu %8llu %9llu %9llu %8llu  %s\n",
+    std::snprintf(line.data(), line.size(), "%7llu %8llu %9llu %8llu %9llu %8llu  %s\n",
                   static_cast<unsigned long long>(counts.samples),
                   static_cast<unsigned long long>(counts.equal),
                   static_cast<unsigned long long>(counts.truncated_equal),
+                  static_cast<unsigned long long>(counts.guessed),
                   static_cast<unsigned long long>(counts.different),
                   static_cast<unsigned long long>(counts.complete), comm.c_str());
     out += line.data();

@@ -36,9 +36,10 @@ struct CommCounts {
   uint64_t samples = 0;
   uint64_t equal = 0;
   uint64_t truncated_equal = 0;
+  uint64_t guessed = 0;  // the walks part where elfutils has no rule and tries the frame pointer
   uint64_t different = 0;
   uint64_t complete = 0;                       // as we say
-  std::map<std::string, uint64_t> kinds;       // of differences
+  std::map<std::string, uint64_t> kinds;       // of differences, guesses too
   std::map<std::string, uint64_t> incomplete;  // equal walks that are not complete as we say
   // Walks that are complete as we say, but whose outermost function is no known root.
   std::map<std::string, uint64_t> odd_ends;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <set>
 #include <unordered_map>
@@ -224,6 +225,20 @@ ElfutilsWalk ElfutilsWalker::Walk(const ReplayedProcess& process, const PerfSamp
     walk.error = message == nullptr ? "unknown" : message;
   }
   return walk;
+}
+
+bool ElfutilsWalker::HasRule(const ReplayedProcess& process, uint64_t address) {
+  Dwfl_Module* const module = dwfl_addrmodule(state_->SessionOf(process).dwfl, address);
+  if (module == nullptr) return false;
+  for (const auto find_rules : {dwfl_module_eh_cfi, dwfl_module_dwarf_cfi}) {
+    Dwarf_Addr bias = 0;
+    Dwarf_CFI* const rules = find_rules(module, &bias);
+    Dwarf_Frame* frame = nullptr;
+    if (rules == nullptr || dwarf_cfi_addrframe(rules, address - bias, &frame) != 0) continue;
+    std::free(frame);
+    return true;
+  }
+  return false;
 }
 
 std::string ElfutilsWalker::NameOf(const ReplayedProcess& process, uint64_t address) {

@@ -32,6 +32,10 @@ class ElfutilsWalker {
   // The symbol at an address of a process, from its file's symbol tables; empty when there is none.
   std::string NameOf(const ReplayedProcess& process, uint64_t address);
 
+  // Whether a file's call frame information covers an address. Where it does not, elfutils tries
+  // the frame pointer: a guess, which skips the callers of functions that have not set it up.
+  bool HasRule(const ReplayedProcess& process, uint64_t address);
+
  private:
   struct State;
   std::unique_ptr<State> state_;

@@ -129,8 +129,9 @@ class Comparer {
         ++counts.truncated_equal;
         return;
       default:
-        ++counts.different;
-        kind = std::string(NameOf(comparison.verdict)) + ", " + kind;
+        const bool is_guess = !theirs_.HasRule(process, ours.addresses[comparison.frame]);
+        ++(is_guess ? counts.guessed : counts.different);
+        kind = std::string(is_guess ? "guess, " : "") + NameOf(comparison.verdict) + ", " + kind;
         ++counts.kinds[kind];
         Show(kind, process, ours, theirs, sample);
     }
