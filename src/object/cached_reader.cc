@@ -10,6 +10,12 @@ CachedReader::CachedReader(const base::ByteSource& source, uint64_t file_offset,
       file_offset_(std::min(file_offset, source.size_bytes())),
       size_bytes_(std::min(size_bytes, source.size_bytes() - file_offset_)) {}
 
+size_t CachedReader::memory_bytes() const {
+  size_t bytes = 0;
+  for (const Block& block : blocks_) bytes += block.bytes.capacity();
+  return bytes;
+}
+
 std::span<const std::byte> CachedReader::BlockFrom(uint64_t offset) {
   if (offset >= size_bytes_) return {};
   const uint64_t number = offset / kBlockBytes;

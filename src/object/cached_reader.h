@@ -27,6 +27,7 @@ class CachedReader {
   CachedReader(const base::ByteSource& source, uint64_t file_offset, uint64_t size_bytes);
 
   uint64_t size_bytes() const { return size_bytes_; }
+  size_t memory_bytes() const;
 
   template <typename T>
   std::optional<T> Read(uint64_t offset) {

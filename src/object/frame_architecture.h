@@ -19,10 +19,13 @@ struct FrameArchitecture {
   uint8_t register_count = 0;
   // A call leaves the return address in the register of its column, not on the stack.
   bool has_link_register = false;
+  // A bit per register that functions give back as they found it.
+  uint64_t preserved_columns = 0;
 };
 
-inline constexpr FrameArchitecture kX86_64Frames{Machine::kX86_64, 6, 7, 16, 16, false};
-inline constexpr FrameArchitecture kArm64Frames{Machine::kArm64, 29, 31, 30, 32, true};
+// rbx, rbp, r12..r15; x19..x29.
+inline constexpr FrameArchitecture kX86_64Frames{Machine::kX86_64, 6, 7, 16, 16, false, 0xf048};
+inline constexpr FrameArchitecture kArm64Frames{Machine::kArm64, 29, 31, 30, 32, true, 0x3ff80000};
 
 // Empty for machines that cannot be unwound.
 constexpr std::optional<FrameArchitecture> FrameArchitectureOf(Machine machine) {
