@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <ctime>
 #include <map>
 #include <string_view>
 
@@ -100,10 +101,17 @@ Agent::Agent(const AgentOptions& options, const Budget& budget,
       finisher_(source_->kernel_tables()),
       perf_map_("/proc", {.file_bytes_max = budget.generated_names_bytes,
                           .kept_bytes_max = budget.generated_names_bytes}),
-      aggregator_(budget.aggregate_bytes) {}
+      aggregator_(budget.aggregate_bytes),
+      governor_({options.cpu_limit_milli_percent, options.frequency_hz}) {}
 
 base::Result<void> Agent::Start() {
-  // News of processes is collected since Create, so nothing falls between it and this scan.
+  LearnProcesses();
+  RETURN_IF_ERROR(source_->Start());
+  ObeyCpuLimit(proc_.NowMonoNs());
+  return {};
+}
+
+void Agent::LearnProcesses() {
   const uint64_t scanned_mono_ns = proc_.NowMonoNs();
   processes_.Scan();
   for (const abi_task_identity& task : source_->ListTasks()) {
@@ -111,11 +119,11 @@ base::Result<void> Agent::Start() {
     processes_.NoteExecId(task.tgid, task.exec_id, task.start_boot_ns, scanned_mono_ns);
   }
   PublishChanged();
-  return source_->Start();
 }
 
 void Agent::Poll(uint64_t wait_ns_max) {
-  if (!batch_.more) source_->Wait(std::min(wait_ns_max, busy_ ? kPollBusyNs : kPollNs));
+  const bool poll_soon = busy_ && level_.extras;
+  if (!batch_.more) source_->Wait(std::min(wait_ns_max, poll_soon ? kPollBusyNs : kPollNs));
   TakeBatch();
 }
 
@@ -153,7 +161,7 @@ void Agent::TakeBatch() {
   // Tables that could not be published stay unknown to the kernel, which then sends stacks.
   if (!source_->kernel_tables().Publish().ok()) ++finish_book_.tables_not_published;
   busy_ = !batch_.process_events.empty() || finish_book_.asked != asked_before;
-  if (now_mono_ns >= generated_names_next_mono_ns_) {
+  if (level_.extras && now_mono_ns >= generated_names_next_mono_ns_) {
     generated_names_next_mono_ns_ = now_mono_ns + kGeneratedNamesNs;
     ReadGeneratedNames();
   }
@@ -289,10 +297,37 @@ uint64_t Agent::memory_bytes() const {
   return resident_bytes - std::min(resident_bytes, ring_bytes_);
 }
 
+void Agent::ObeyCpuLimit(uint64_t now_mono_ns) {
+  timespec used{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  const uint64_t own_ns =
+      static_cast<uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(used.tv_nsec);
+  const uint64_t program_ns = source_->ReadBook().page.value[ABI_COUNTER_program_time_ns];
+  const uint32_t before = governor_.step();
+  const uint32_t step = governor_.Take({now_mono_ns, own_ns, program_ns, cpus_});
+  if (step != before) SetLevel(governor_.LevelOf(step));
+}
+
+void Agent::SetLevel(const limits::Level& level) {
+  const bool was_sampling = level_.sampling;
+  level_ = level;
+  source_->SetRateShift(level.rate_shift);
+  source_->AllowStackCopies(level.extras);
+  if (was_sampling && !level.sampling) source_->Pause();
+  if (!was_sampling && level.sampling) {
+    // A CPU that cannot be opened now is tried again in a second.
+    static_cast<void>(source_->Resume().ok());
+    LearnProcesses();
+  }
+}
+
 void Agent::Housekeep(uint64_t now_mono_ns) {
   housekeeping_next_mono_ns_ = now_mono_ns + kHousekeepingNs;
   // A CPU that cannot be opened now is tried again in a second.
-  static_cast<void>(source_->UpdateCpus().ok());
+  if (const auto cpus = source_->UpdateCpus(); cpus.ok() && *cpus != 0) {
+    cpus_ = static_cast<uint32_t>(*cpus);
+  }
+  ObeyCpuLimit(now_mono_ns);
   for (const uint32_t pid : no_copy_pids_) publisher_.AllowStackCopies(pid, true);
   no_copy_pids_.clear();
   const uint64_t used_bytes = memory_bytes();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/agent/aggregate/aggregator.h"
+#include "src/agent/limits/cpu_governor.h"
 #include "src/agent/process/image_store.h"
 #include "src/agent/process/linux_proc.h"
 #include "src/agent/process/process_table.h"
@@ -25,8 +26,9 @@ struct AgentOptions {
   uint32_t frequency_hz = 99;
   uint64_t ring_bytes = 0;  // 0 = by the number of CPUs and the frequency
   uint64_t memory_limit_bytes = 100u << 20;
-  uint64_t table_budget_bytes = 0;  // 0 = a share of the memory limit
-  std::vector<uint32_t> pids;       // with chosen_processes_only
+  uint64_t table_budget_bytes = 0;             // 0 = a share of the memory limit
+  uint32_t cpu_limit_milli_percent = 100'000;  // of all CPUs together
+  std::vector<uint32_t> pids;                  // with chosen_processes_only
   bool chosen_processes_only = false;
   bool follow_children = false;  // children of chosen processes are chosen too
   source::WalkerLoop loop = source::WalkerLoop::kAuto;
@@ -63,6 +65,8 @@ class Agent {
   const unwind::TableStore& tables() const { return tables_; }
   const unwind::PublisherBook& publisher_book() const { return publisher_.book(); }
   const FinishBook& finish_book() const { return finish_book_; }
+  // Says what was given up, or done again, to stay within the CPU limit.
+  limits::CpuGovernor& governor() { return governor_; }
   uint64_t memory_bytes() const;
 
  private:
@@ -76,6 +80,10 @@ class Agent {
         std::unique_ptr<source::KernelSource> source);
   static Budget Divide(const AgentOptions& options);
 
+  // What lives now; news of processes is collected already, so that nothing falls between.
+  void LearnProcesses();
+  void ObeyCpuLimit(uint64_t now_mono_ns);
+  void SetLevel(const limits::Level& level);
   void TakeBatch();
   void TakeSample(const source::SampleRecord& record);
   unwind::FinishedWalk FinishWalk(const source::SampleRecord& record);
@@ -97,6 +105,9 @@ class Agent {
   unwind::WalkFinisher finisher_;
   runtime::PerfMapRuntime perf_map_;
   aggregate::Aggregator aggregator_;
+  limits::CpuGovernor governor_;
+  limits::Level level_;  // that we are at
+  uint32_t cpus_ = 1;    // that tick, or did before sampling was stopped
 
   source::KernelBatch batch_;
   std::vector<profile::Frame> frames_;

@@ -63,9 +63,9 @@ class ProfileBuilderTest : public testing::Test {
     }
   }
 
-  void Add(std::vector<profile::Frame> leaf_first, abi_stop_reason reason, uint64_t count) {
+  void Add(std::vector<profile::Frame> leaf_first, abi_stop_reason reason, uint64_t value) {
     aggregator_.Add(aggregator_.InternThread(task_.value(), 10, 11, "worker"), leaf_first, reason,
-                    count);
+                    value);
   }
   profile::Profile Build() {
     RecordingFacts facts;
@@ -106,12 +106,13 @@ profile::Frame Native(profile::ImageId image, uint64_t address) {
 }
 
 TEST_F(ProfileBuilderTest, ValuesAreCountsAndNanoseconds) {
-  Add({Native(server_, 0x1100)}, ABI_STOP_ROOT, 3);
+  Add({Native(server_, 0x1100)}, ABI_STOP_ROOT, 1);
+  Add({Native(server_, 0x1100)}, ABI_STOP_ROOT, 4);  // while ticks were four times rarer
   const profile::Profile profile = Build();
   ASSERT_TRUE(profile.Validate().ok());
   ASSERT_EQ(profile.sample_count(), 1u);
-  EXPECT_EQ(profile.sample_values(0)[0], 3);
-  EXPECT_EQ(profile.sample_values(0)[1], 30'000'000);
+  EXPECT_EQ(profile.sample_values(0)[0], 5);
+  EXPECT_EQ(profile.sample_values(0)[1], 50'000'000);
   EXPECT_EQ(profile.header().period, 10'000'000);
   EXPECT_EQ(profile.header().duration_ns, 5'000'000'000);
   EXPECT_EQ(profile.String(profile.sample_types()[profile.DefaultSampleTypeIndex()].type), "cpu");

@@ -10,6 +10,7 @@
 #include "abi/counters.h"
 #include "src/agent/source/probe.h"
 #include "src/agent/stop_reason.h"
+#include "src/cli/cpu_limit.h"
 
 namespace vesta::cli {
 namespace {
@@ -100,6 +101,7 @@ agent::AgentOptions ToAgentOptions(const Settings& settings) {
   options.ring_bytes = settings.ring_bytes;
   options.memory_limit_bytes = settings.memory_limit_bytes;
   options.table_budget_bytes = settings.table_budget_bytes;
+  options.cpu_limit_milli_percent = settings.cpu_limit_milli_percent;
   options.pids = settings.pids;
   switch (settings.unwind_loop) {
     case UnwindLoop::kAuto:
@@ -221,6 +223,7 @@ RecordingBook MakeBook(agent::Agent& agent, const agent::NamingBook& naming, uin
   detail("images_beyond_limit", agent.images().counters().images_beyond_limit);
   detail("tables_not_published", agent.finish_book().tables_not_published);
   detail("processes_without_room", agent.publisher_book().refused_no_room);
+  for (const auto& [name, value] : LimitDetails(agent.governor())) detail(name.c_str(), value);
   detail("images_unreadable", naming.images_unreadable);
   detail("addresses", naming.addresses);
   detail("addresses_unnamed", naming.unnamed);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "src/cli/agent_session.h"
+#include "src/cli/cpu_limit.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/cli/top_view.h"
@@ -102,6 +103,7 @@ class LiveTop {
     render.notes = QualityNotes(MakeBook(*agent_, builder_->book(),
                                          static_cast<uint64_t>(facts.time_unix_ns) / kNsPerMs,
                                          static_cast<uint64_t>(facts.duration_ns)));
+    for (const std::string& note : LimitNotes(agent_->governor())) render.notes.push_back(note);
     const flame::TopTable table =
         flame::MakeTopTable(profile, profile.DefaultSampleTypeIndex(), OrderOf(options_));
     std::string text = on_terminal_ ? kHomeAndClear : "";

@@ -18,6 +18,7 @@ template <OptionKind kKind>
 Result<uint64_t> ParseNumber(std::string_view text) {
   if constexpr (kKind == OptionKind::kDuration) return ParseDurationNs(text);
   if constexpr (kKind == OptionKind::kSize) return ParseSizeBytes(text);
+  if constexpr (kKind == OptionKind::kPercent) return ParseMilliPercent(text);
   return ParseCount(text);
 }
 

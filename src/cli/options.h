@@ -20,6 +20,7 @@ enum class UnwindLoop : uint8_t { kAuto, kBpfLoop, kBounded };
 struct Settings {
   using Duration = uint64_t;
   using Size = uint64_t;
+  using Percent = uint32_t;  // 1/1000 %
   using Count = uint32_t;
   using Flag = bool;
   using Text = std::string;

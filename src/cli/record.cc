@@ -6,6 +6,7 @@
 #include <string>
 
 #include "src/cli/agent_session.h"
+#include "src/cli/cpu_limit.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/cli/progress.h"
@@ -32,6 +33,7 @@ class Recording {
     RETURN_IF_ERROR(Start());
     while (!IsOver()) {
       agent_->Poll(TimeLeftNs());
+      SayLimitChange();
       const auto& book = agent_->aggregator().book();
       progress_.Show(NowMonoNs() - started_mono_ns_, options_.duration_ns, book.kept,
                      book.received - book.kept);
@@ -71,6 +73,14 @@ class Recording {
     RETURN_IF_ERROR(agent_->Start());
     if (command_) RETURN_IF_ERROR(command_->Release());
     return {};
+  }
+
+  void SayLimitChange() {
+    const auto change = agent_->governor().TakeChange();
+    if (!change) return;
+    progress_.Clear();
+    std::fprintf(stderr, "vesta record: %s\n",
+                 TextOf(*change, agent_->governor().options()).c_str());
   }
 
   uint64_t TimeLeftNs() const {
@@ -124,6 +134,7 @@ class Recording {
     const size_t cpu = profile.DefaultSampleTypeIndex();
     flame::TopRenderOptions render = RenderOptionsOf(options_);
     render.notes = QualityNotes(book);
+    for (const std::string& note : LimitNotes(agent_->governor())) render.notes.push_back(note);
     if (profile.sample_count() == 0) {
       render.notes.push_back("nothing that was to be recorded used a CPU");
     }

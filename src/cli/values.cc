@@ -36,6 +36,8 @@ constexpr Unit kDurationUnits[] = {
     {"d", 86400ull * 1000 * 1000 * 1000},
 };
 
+constexpr Unit kPercentUnits[] = {{"", 1000}, {"%", 1000}};
+
 constexpr Unit kSizeUnits[] = {
     {"", 1}, {"k", 1ull << 10}, {"m", 1ull << 20}, {"g", 1ull << 30}, {"t", 1ull << 40},
 };
@@ -88,6 +90,12 @@ Result<uint64_t> ParseSizeBytes(std::string_view text) {
   if (ParseWithUnit(text, kSizeUnits, &value)) return value;
   return Error(ErrorCode::kInvalidInput,
                "is no size: give bytes, or a number and k, M, G or T, such as 64k or 100M");
+}
+
+Result<uint64_t> ParseMilliPercent(std::string_view text) {
+  uint64_t value = 0;
+  if (ParseWithUnit(text, kPercentUnits, &value)) return value;
+  return Error(ErrorCode::kInvalidInput, "is no percentage: give a number, such as 10 or 0.5");
 }
 
 Result<uint64_t> ParseCount(std::string_view text) {

@@ -17,6 +17,9 @@ base::Result<uint64_t> ParseDurationNs(std::string_view text);
 // Units: none (bytes), k, M, G, T, each 1024 times the one before, in either case. In bytes.
 base::Result<uint64_t> ParseSizeBytes(std::string_view text);
 
+// 10, 0.5 or 0.5%, in 1/1000 %; finer digits are cut.
+base::Result<uint64_t> ParseMilliPercent(std::string_view text);
+
 base::Result<uint64_t> ParseCount(std::string_view text);
 
 // yes, true, on, 1 and no, false, off, 0.

@@ -52,6 +52,16 @@ TEST(ValuesTest, SizesCountIn1024s) {
   for (const auto& c : cases) EXPECT_EQ(ValueOf(ParseSizeBytes(c.text)), c.bytes) << c.text;
 }
 
+TEST(ValuesTest, PercentagesMayHaveFractions) {
+  EXPECT_EQ(ValueOf(ParseMilliPercent("10")), 10'000u);
+  EXPECT_EQ(ValueOf(ParseMilliPercent("0.5%")), 500u);
+  EXPECT_EQ(ValueOf(ParseMilliPercent("0.01")), 10u);
+  EXPECT_EQ(ValueOf(ParseMilliPercent("0.0019")), 1u);
+  EXPECT_EQ(ValueOf(ParseMilliPercent("1k")), std::nullopt);
+  EXPECT_EQ(ValueOf(ParseMilliPercent("-1")), std::nullopt);
+  EXPECT_EQ(ValueOf(ParseMilliPercent("%")), std::nullopt);
+}
+
 TEST(ValuesTest, CountsAndFlags) {
   EXPECT_EQ(ValueOf(ParseCount("18446744073709551615")), UINT64_MAX);
   EXPECT_EQ(ValueOf(ParseCount("18446744073709551616")), std::nullopt);

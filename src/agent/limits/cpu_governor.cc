@@ -15,6 +15,7 @@ constexpr int64_t kAccountAfterDownSeconds = 2;
 constexpr int64_t kAccountAfterUpSeconds = 3;
 // At the start all processes are read and all tables built: what that takes for 500 processes.
 constexpr int64_t kAccountAtStartNs = kNsPerSecond;
+constexpr uint64_t kStartNs = 10 * kNsPerSecond;
 constexpr uint32_t kHalvingsAtOnceMax = 3;
 
 constexpr uint64_t kHoldBelowHalfNs = 20 * kNsPerSecond;
@@ -48,6 +49,7 @@ uint32_t CpuGovernor::Take(const CpuReading& reading) {
                                   options_.limit_milli_percent * reading.cpus;
   if (!started_) {
     started_ = true;
+    started_mono_ns_ = reading.time_mono_ns;
     last_ = reading;
     account_ns_ = std::max(kAccountSeconds * budget_ns_per_s, kAccountAtStartNs);
     return step_;
@@ -63,15 +65,18 @@ uint32_t CpuGovernor::Take(const CpuReading& reading) {
 
   // After a long sleep (a machine that was suspended) the account is just full.
   const auto credited_ns = static_cast<int64_t>(std::min<uint64_t>(elapsed_ns, 60 * kNsPerSecond));
-  const int64_t full_ns = std::max(kAccountSeconds * budget_ns_per_s, account_ns_);
+  const bool is_start = reading.time_mono_ns - started_mono_ns_ < kStartNs;
+  const int64_t full_ns = kAccountSeconds * budget_ns_per_s;
   account_ns_ += credited_ns * options_.limit_milli_percent /
                  static_cast<int64_t>(kMilliPercentOfAll) * reading.cpus;
-  account_ns_ = std::min(account_ns_, full_ns) - static_cast<int64_t>(used_ns);
+  if (!is_start) account_ns_ = std::min(account_ns_, full_ns);
+  account_ns_ -= static_cast<int64_t>(used_ns);
 
   if (account_ns_ < 0) {
     StepDown(reading.time_mono_ns, budget_ns_per_s);
   } else if (MayStepUp(elapsed_ns)) {
     --step_;
+    change_ = {LevelOf(step_ + 1), LevelOf(step_), recent_milli_percent()};
     ++book_.step_ups;
     if (stepped_up_mono_ns_ != 0 && failed_ups_ > 0) --failed_ups_;  // the last one stood
     stepped_up_mono_ns_ = reading.time_mono_ns;
@@ -90,6 +95,7 @@ void CpuGovernor::StepDown(uint64_t now_mono_ns, int64_t budget_ns_per_s) {
     failed_ups_ = was_mistake ? std::min(failed_ups_ + 1, kFailedUpsMax) : 0;
     stepped_up_mono_ns_ = 0;
   }
+  const uint32_t before = step_;
   ++book_.step_downs;
   ++step_;
   for (uint32_t more = 1; more < kHalvingsAtOnceMax && step_ < rate_steps_ &&
@@ -97,8 +103,8 @@ void CpuGovernor::StepDown(uint64_t now_mono_ns, int64_t budget_ns_per_s) {
        ++more) {
     ++step_;
   }
+  change_ = {LevelOf(before), LevelOf(step_), recent_milli_percent()};
   // What was used at the old step says nothing about the new one.
-  before_last_down_milli_percent_ = recent_milli_percent();
   recent_used_ns_ = recent_host_ns_ = 0;
 }
 

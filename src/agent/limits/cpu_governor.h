@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace vesta::agent::limits {
@@ -9,8 +11,8 @@ namespace vesta::agent::limits {
 // What is done at a step; a higher step does less.
 struct Level {
   uint32_t rate_shift = 0;  // ticks come 2^rate_shift times slower than asked
-  bool extras = true;       // what makes results better, but is no sample: copies of stacks, names
-                            // read ahead, labels of new processes
+  bool extras = true;       // what makes results better, but is no sample: copies of stacks and the
+                            // tables built for them, names read ahead, quick polls
   bool sampling = true;
 };
 
@@ -19,6 +21,12 @@ struct CpuReading {
   uint64_t agent_cpu_ns = 0;    // of all threads, so far
   uint64_t program_cpu_ns = 0;  // of the kernel programs, so far
   uint32_t cpus = 1;            // that tick
+};
+
+struct StepChange {
+  Level before;
+  Level after;
+  uint32_t used_milli_percent = 0;  // of all CPUs, just before the change
 };
 
 struct GovernorBook {
@@ -35,6 +43,8 @@ struct GovernorBook {
 //         where twice the cost would still fit, else for two minutes. Each step up that had to be
 //         taken back soon doubles these times (to 64 times at most), so that a steady load is not
 //         followed up and down.
+//         In its first ten seconds the agent may take a second of CPU time beyond all that: it
+//         reads what runs already, and builds the tables of it.
 // Units:  the limit in 1/1000 % of all CPUs together. Over any time t the agent takes at most
 //         limit * (t + 10 s), and two seconds of the limit plus the length of one reading per step.
 // Owner:  one thread. A pure function of its readings: no clock of its own.
@@ -56,8 +66,9 @@ class CpuGovernor {
   Level LevelOf(uint32_t step) const;
   // What was used of late at this step, in 1/1000 % of all CPUs.
   uint32_t recent_milli_percent() const;
-  // What was too much when it last went down.
-  uint32_t before_last_down_milli_percent() const { return before_last_down_milli_percent_; }
+  // The newest change, once: what is to be said aloud.
+  std::optional<StepChange> TakeChange() { return std::exchange(change_, std::nullopt); }
+  const Options& options() const { return options_; }
   const GovernorBook& book() const { return book_; }
 
  private:
@@ -68,11 +79,12 @@ class CpuGovernor {
   uint32_t rate_steps_;  // halvings
   uint32_t step_ = 0;
   bool started_ = false;
+  uint64_t started_mono_ns_ = 0;
   CpuReading last_;
   int64_t account_ns_ = 0;       // CPU time that may be used at once
   uint64_t recent_used_ns_ = 0;  // each reading counts half of the one after it
   uint64_t recent_host_ns_ = 0;  // CPU time that there was in the same time
-  uint32_t before_last_down_milli_percent_ = 0;
+  std::optional<StepChange> change_;
   uint64_t below_half_ns_ = 0;  // for how long already
   uint64_t below_most_ns_ = 0;
   uint64_t stepped_up_mono_ns_ = 0;  // 0 = never

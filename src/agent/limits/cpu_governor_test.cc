@@ -47,14 +47,14 @@ class Simulation {
     reading_.program_cpu_ns += ns * 2 / 3;
     reading_.agent_cpu_ns += ns - ns * 2 / 3;
   }
-  // Long enough for the account of the start to be that of any later time.
-  void SpendStartAllowance() {
+  // To a time when the account is that of any later time.
+  void Start() {
     Burst(800);
-    Run(1, {});
+    Run(21, {});
     EXPECT_EQ(step(), 0u) << "reading what runs already costs no samples";
   }
 
-  const CpuGovernor& governor() const { return governor_; }
+  CpuGovernor& governor() { return governor_; }
   uint32_t step() const { return governor_.step(); }
   const GovernorBook& book() const { return governor_.book(); }
 
@@ -113,7 +113,7 @@ TEST(CpuGovernorTest, SettlesWhereTheCostFits) {
   };
   for (const auto& c : kCases) {
     Simulation agent(kOnePercent);
-    agent.SpendStartAllowance();
+    agent.Start();
     agent.Run(60, {});
     agent.Run(c.seconds_max, c.cost);
     EXPECT_EQ(agent.step(), c.step) << c.name;
@@ -122,9 +122,16 @@ TEST(CpuGovernorTest, SettlesWhereTheCostFits) {
   }
 }
 
+TEST(CpuGovernorTest, WhatTheStartDidNotUseIsNotForLater) {
+  Simulation agent(kOnePercent);
+  agent.Run(10, {});
+  agent.Run(5, {.of_samples = 80});
+  EXPECT_EQ(agent.step(), 2u);
+}
+
 TEST(CpuGovernorTest, ABurstCostsNoSamples) {
   Simulation agent(kOnePercent);
-  agent.SpendStartAllowance();
+  agent.Start();
   agent.Run(60, {.of_samples = 5});
   agent.Burst(150);  // the table of a huge library
   agent.Run(30, {.of_samples = 5});
@@ -133,7 +140,7 @@ TEST(CpuGovernorTest, ABurstCostsNoSamples) {
 
 TEST(CpuGovernorTest, StepsUpSlowlyWhenTheLoadIsGone) {
   Simulation agent(kOnePercent);
-  agent.SpendStartAllowance();
+  agent.Start();
   agent.Run(20, {.of_samples = 400});
   const uint32_t low = agent.step();
   ASSERT_GE(low, 4u);
@@ -148,7 +155,7 @@ TEST(CpuGovernorTest, StepsUpSlowlyWhenTheLoadIsGone) {
 
 TEST(CpuGovernorTest, SamplesAgainAfterItWasOff) {
   Simulation agent(kOnePercent);
-  agent.SpendStartAllowance();
+  agent.Start();
   agent.Run(60, {.of_sampling = 50});
   ASSERT_EQ(agent.step(), kOff);
   agent.Run(25, {});
@@ -169,7 +176,7 @@ TEST(CpuGovernorTest, DoesNotFollowASteadyLoadUpAndDown) {
   };
   for (const auto& c : kCases) {
     Simulation agent(kOnePercent);
-    agent.SpendStartAllowance();
+    agent.Start();
     agent.Run(86'400, c.cost);
     EXPECT_LE(agent.book().step_downs, c.downs_per_day_max) << c.name;
     EXPECT_GE(agent.book().step_downs, 1u) << c.name;
@@ -194,12 +201,12 @@ TEST(CpuGovernorTest, TheWholeHostIsNoLimit) {
 
 TEST(CpuGovernorTest, KnowsHowLongItWasAtEachStep) {
   Simulation agent(kOnePercent);
-  agent.SpendStartAllowance();
+  agent.Start();
   agent.Run(100, {.of_samples = 38});
   const GovernorBook& book = agent.book();
   uint64_t sum_ns = 0;
   for (const uint64_t ns : book.ns_at_step) sum_ns += ns;
-  EXPECT_EQ(sum_ns, 101 * kSecond);
+  EXPECT_EQ(sum_ns, 121 * kSecond);
   EXPECT_GT(book.ns_at_step[1], 80 * kSecond);
   EXPECT_EQ(book.ns_at_step[kOff], 0u);
 }
@@ -210,6 +217,25 @@ TEST(CpuGovernorTest, RecentUseIsThatOfTheLastSeconds) {
   EXPECT_NEAR(agent.governor().recent_milli_percent(), 500, 5);
   agent.Run(5, {.fixed = 4});
   EXPECT_NEAR(agent.governor().recent_milli_percent(), 200, 20);
+}
+
+TEST(CpuGovernorTest, TellsOfEachChangeOnce) {
+  Simulation agent(kOnePercent);
+  agent.Start();
+  EXPECT_FALSE(agent.governor().TakeChange());
+  agent.Run(10, {.fixed = 30});
+  while (agent.step() == 0) agent.Run(1, {.fixed = 30});
+  const auto down = agent.governor().TakeChange();
+  ASSERT_TRUE(down);
+  EXPECT_EQ(down->before.rate_shift, 0u);
+  EXPECT_EQ(down->after.rate_shift, 1u);
+  EXPECT_NEAR(down->used_milli_percent, 1500, 10);
+  EXPECT_FALSE(agent.governor().TakeChange());
+  agent.Run(25, {});
+  const auto up = agent.governor().TakeChange();
+  ASSERT_TRUE(up);
+  EXPECT_EQ(up->before.rate_shift, 1u);
+  EXPECT_EQ(up->after.rate_shift, 0u);
 }
 
 TEST(CpuGovernorTest, ATimeThatDoesNotPassChangesNothing) {
