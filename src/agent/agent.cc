@@ -23,6 +23,8 @@ namespace {
 constexpr uint64_t kPollNs = 100'000'000;
 constexpr uint64_t kPollBusyNs = 20'000'000;
 constexpr uint64_t kHousekeepingNs = 1'000'000'000;
+// A pass looks at every mapping and every node of the stacks: some milliseconds.
+constexpr uint64_t kRecyclingNs = 5'000'000'000;
 // Far longer than the deepest walk in the kernel, which takes less than a millisecond.
 constexpr uint64_t kGraceNs = 20'000'000;
 
@@ -321,6 +323,16 @@ void Agent::SetLevel(const limits::Level& level) {
   }
 }
 
+// Only when no sample is on its way: what is needed is then known.
+void Agent::RecycleImages() {
+  std::vector<bool> needed(images_.id_limit());
+  processes_.MarkImages(needed);
+  aggregator_.MarkImages(needed);
+  for (const profile::ImageId code : generated_code_) needed[code.value()] = true;
+  // All that is kept by an image's number has to forget it here.
+  for (const profile::ImageId id : images_.Recycle(std::move(needed))) tables_.Forget(id.value());
+}
+
 void Agent::Housekeep(uint64_t now_mono_ns) {
   housekeeping_next_mono_ns_ = now_mono_ns + kHousekeepingNs;
   // A CPU that cannot be opened now is tried again in a second.
@@ -330,6 +342,10 @@ void Agent::Housekeep(uint64_t now_mono_ns) {
   ObeyCpuLimit(now_mono_ns);
   for (const uint32_t pid : no_copy_pids_) publisher_.AllowStackCopies(pid, true);
   no_copy_pids_.clear();
+  if (images_.IsCrowded() && !batch_.more && now_mono_ns >= recycling_next_mono_ns_) {
+    recycling_next_mono_ns_ = now_mono_ns + kRecyclingNs;
+    RecycleImages();
+  }
   const uint64_t used_bytes = memory_bytes();
   if (used_bytes < options_.memory_limit_bytes / 10 * 8) {
     tables_.SetBudget(budget_.table_bytes);

@@ -91,6 +91,7 @@ class Agent {
   void Publish(uint32_t pid);
   base::Result<object::UnwindTable> BuildTable(uint32_t image_id);
   void Housekeep(uint64_t now_mono_ns);
+  void RecycleImages();
   void ReadGeneratedNames();
 
   AgentOptions options_;
@@ -116,6 +117,7 @@ class Agent {
   bool busy_ = true;  // processes come and go, or are new to us: poll sooner
   uint64_t housekeeping_next_mono_ns_ = 0;
   uint64_t grace_started_mono_ns_ = 0;
+  uint64_t recycling_next_mono_ns_ = 0;
   std::set<profile::ImageId> generated_code_;  // sampled since its names were read
   std::set<uint32_t> no_copy_pids_;            // stack copies did not help since the last Housekeep
   uint64_t generated_names_next_mono_ns_ = 0;

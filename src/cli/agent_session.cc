@@ -221,6 +221,7 @@ RecordingBook MakeBook(agent::Agent& agent, const agent::NamingBook& naming, uin
   detail("processes_beyond_limit", processes.processes_beyond_limit);
   detail("labels_inherited", processes.labels_inherited);
   detail("images_beyond_limit", agent.images().counters().images_beyond_limit);
+  detail("images_recycled", agent.images().counters().images_recycled);
   detail("tables_not_published", agent.finish_book().tables_not_published);
   detail("processes_without_room", agent.publisher_book().refused_no_room);
   for (const auto& [name, value] : LimitDetails(agent.governor())) detail(name.c_str(), value);

@@ -60,6 +60,12 @@ size_t Aggregator::memory_bytes() const {
          thread_index_.bucket_count() * sizeof(void*);
 }
 
+void Aggregator::MarkImages(std::vector<bool>& needed) const {
+  for (uint32_t node = 1; node < stacks_.node_count(); ++node) {
+    needed[stacks_.frame(NodeId(node)).image.value()] = true;
+  }
+}
+
 void Aggregator::Clear() {
   stacks_.Clear();
   threads_.clear();

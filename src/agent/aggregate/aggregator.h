@@ -64,6 +64,8 @@ class Aggregator {
   void SetMemoryLimit(size_t memory_bytes_max) { memory_bytes_max_ = memory_bytes_max; }
   size_t memory_bytes() const;
 
+  // Marks, by id, each image that a stack names.
+  void MarkImages(std::vector<bool>& needed) const;
   // Forgets stacks, threads and rows; the book goes on.
   void Clear();
 

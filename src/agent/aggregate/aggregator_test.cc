@@ -38,6 +38,21 @@ TEST(AggregatorTest, KeepsApartThreadsRenamesIncarnationsAndStopReasons) {
   EXPECT_EQ(aggregator.book().kept_by_stop_reason[ABI_STOP_READ_FAULT], 1u);
 }
 
+TEST(AggregatorTest, MarksTheImagesOfItsStacks) {
+  Aggregator aggregator(kPlenty);
+  const ThreadId thread = aggregator.InternThread(0, 1, 1, "t");
+  const profile::Frame leaf{0x10, profile::ImageId(2), profile::FrameKind::kNative, true};
+  const profile::Frame caller{0x20, profile::ImageId(4), profile::FrameKind::kNative, false};
+  aggregator.Add(thread, std::vector{leaf, caller}, ABI_STOP_ROOT, 1);
+  std::vector<bool> needed(6);
+  aggregator.MarkImages(needed);
+  EXPECT_EQ(needed, (std::vector<bool>{false, false, true, false, true, false}));
+  aggregator.Clear();
+  needed.assign(6, false);
+  aggregator.MarkImages(needed);
+  EXPECT_EQ(needed, std::vector<bool>(6));
+}
+
 TEST(AggregatorTest, BookBalancesWhenMemoryIsShort) {
   Aggregator aggregator(kPlenty);
   const ThreadId thread = aggregator.InternThread(0, 1, 1, "t");

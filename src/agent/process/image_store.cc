@@ -71,6 +71,11 @@ std::string ContentKey(const std::string& identity, const std::vector<LoadSegmen
   return key;
 }
 
+size_t BytesOf(const Image& image, const std::vector<LoadSegment>& segments) {
+  return kImageBytes + 2 * (image.path.size() + image.identity.size()) + image.gnu_build_id.size() +
+         image.unreadable_why.size() + segments.size() * sizeof(LoadSegment);
+}
+
 void DescribeText(const std::vector<LoadSegment>& segments, Image& image) {
   bool found = false;
   for (const LoadSegment& segment : segments) {
@@ -120,16 +125,17 @@ ImageStore::Record& ImageStore::RecordOf(ImageId id) {
   return const_cast<Record&>(std::as_const(*this).RecordOf(id));
 }
 
+size_t ImageStore::RoomOf(const Image& image) const {
+  const size_t quarter = options_.images_bytes_max / 4;
+  return image.kind == ImageKind::kUnreadable ? quarter : options_.images_bytes_max - quarter;
+}
+
 bool ImageStore::TakeRoom(const Image& image, const std::vector<LoadSegment>& segments) {
   // One place stays free for the stand-in.
-  if (records_.size() + 1 >= options_.images_max) return false;
-  const bool is_unreadable = image.kind == ImageKind::kUnreadable;
-  const size_t bytes = kImageBytes + 2 * (image.path.size() + image.identity.size()) +
-                       image.gnu_build_id.size() + image.unreadable_why.size() +
-                       segments.size() * sizeof(LoadSegment);
-  const size_t quarter = options_.images_bytes_max / 4;
-  size_t& used = is_unreadable ? unreadable_bytes_ : readable_bytes_;
-  if (used + bytes > (is_unreadable ? quarter : options_.images_bytes_max - quarter)) return false;
+  if (image_count() + 1 >= options_.images_max) return false;
+  const size_t bytes = BytesOf(image, segments);
+  size_t& used = RoomTakenBy(image);
+  if (used + bytes > RoomOf(image)) return false;
   used += bytes;
   return true;
 }
@@ -144,14 +150,102 @@ ImageId ImageStore::AddImage(Image image, std::vector<LoadSegment> segments) {
     image.unreadable_why = "too many images";
     segments.clear();
   }
-  const ImageId id(static_cast<uint32_t>(records_.size() + 1));
+  ImageId id(static_cast<uint32_t>(records_.size() + 1));
+  if (free_ids_.empty()) {
+    records_.emplace_back();
+  } else {
+    id = free_ids_.back();
+    free_ids_.pop_back();
+  }
   if (image.path == "[other images]") beyond_limit_ = id;
   image.id = id;
-  records_.push_back({std::move(image), std::move(segments), std::nullopt});
+  Record& record = RecordOf(id);
+  record = Record();
+  record.image = std::move(image);
+  record.segments = std::move(segments);
   return id;
 }
 
 ResolvedMapping ImageStore::Resolve(ImageOwner& owner, const MapsEntry& entry) {
+  const ResolvedMapping found = Find(owner, entry);
+  Record& record = RecordOf(found.image);
+  record.met = met_next_++;
+  record.was_unneeded = false;
+  return found;
+}
+
+bool ImageStore::IsCrowded() const {
+  const size_t quarter = options_.images_bytes_max / 4;
+  return image_count() > options_.images_max / 4 * 3 ||
+         readable_bytes_ > (options_.images_bytes_max - quarter) / 4 * 3 ||
+         unreadable_bytes_ > quarter / 4 * 3;
+}
+
+std::vector<ImageId> ImageStore::Recycle(std::vector<bool> needed) {
+  CHECK(needed.size() == id_limit());
+  // Code that was there before a fork is named by the process before it.
+  for (const Record& record : records_) {
+    if (!needed[record.image.id.value()]) continue;
+    for (ImageId code = record.image.forked_from; code != ImageId() && !needed[code.value()];
+         code = RecordOf(code).image.forked_from) {
+      needed[code.value()] = true;
+    }
+  }
+  std::vector<const Record*> unneeded;
+  for (Record& record : records_) {
+    const ImageId id = record.image.id;
+    if (record.is_free || id == vdso_ || id == beyond_limit_) continue;
+    if (!needed[id.value()] && record.was_unneeded) unneeded.push_back(&record);
+    record.was_unneeded = !needed[id.value()];
+  }
+  std::sort(unneeded.begin(), unneeded.end(),
+            [](const Record* a, const Record* b) { return a->met < b->met; });
+  std::vector<ImageId> freed;
+  for (const Record* record : unneeded) {
+    const bool is_crowded = image_count() > options_.images_max / 2 ||
+                            RoomTakenBy(record->image) > RoomOf(record->image) / 2;
+    if (!is_crowded) continue;
+    freed.push_back(record->image.id);
+    Free(record->image.id);
+  }
+  if (!freed.empty()) ForgetFreed();
+  counters_.images_recycled += freed.size();
+  return freed;
+}
+
+// The number stays valid until another image gets it.
+void ImageStore::Free(ImageId id) {
+  Record& record = RecordOf(id);
+  RoomTakenBy(record.image) -= BytesOf(record.image, record.segments);
+  if (record.open) open_.erase(*record.open);
+  record = Record();
+  record.is_free = true;
+  record.image.id = id;
+  record.image.kind = ImageKind::kUnreadable;
+  record.image.path = "[forgotten]";
+  record.image.unreadable_why = "no process maps it any more";
+  free_ids_.push_back(id);
+}
+
+// No file and no content leads to a number that is free. Files that found no room may find it now.
+void ImageStore::ForgetFreed() {
+  const auto is_freed = [this](ImageId id) { return id != ImageId() && RecordOf(id).is_free; };
+  const auto forget = [&](auto& ids) {
+    for (auto entry = ids.begin(); entry != ids.end();) {
+      entry = is_freed(entry->second) ? ids.erase(entry) : std::next(entry);
+    }
+  };
+  forget(by_content_);
+  forget(unreadable_);
+  for (auto file = known_files_.begin(); file != known_files_.end();) {
+    const bool goes =
+        is_freed(file->known) || (file->known == beyond_limit_ && beyond_limit_ != ImageId());
+    if (goes) by_file_.erase(file->identity);
+    file = goes ? known_files_.erase(file) : std::next(file);
+  }
+}
+
+ResolvedMapping ImageStore::Find(ImageOwner& owner, const MapsEntry& entry) {
   switch (entry.kind) {
     case MappingKind::kFile:
       return ResolveFile(owner, entry);

@@ -74,10 +74,11 @@ struct ImageCounters {
   uint64_t files_parsed = 0;    // opened and their headers read
   uint64_t files_reopened = 0;  // for Open, after their descriptor had been closed
   uint64_t images_beyond_limit = 0;
+  uint64_t images_recycled = 0;
 };
 
-// Shape:  ids are dense from 1; 0 is no image. Two files are one image when their identity (build
-// id,
+// Shape:  ids count from 1, and are used again after Recycle; 0 is no image. Two files are one
+// image when their identity (build id,
 //         else a hash) and their executable segments are the same, wherever they lie: a library in
 //         twenty containers is one image. A file replaced under the same path is another image.
 //         In files that exist only for one process (memfd, deleted) something that is no ELF is
@@ -113,7 +114,8 @@ class ImageStore {
   void SetOwnerStart(ImageOwner& owner, uint64_t start_boot_ns);
 
   const Image& image(profile::ImageId id) const { return RecordOf(id).image; }
-  size_t image_count() const { return records_.size(); }
+  size_t image_count() const { return records_.size() - free_ids_.size(); }
+  size_t id_limit() const { return records_.size() + 1; }  // every id is below it
   size_t known_file_count() const { return known_files_.size(); }
 
   // The image's bytes. Files stay open as long as there is room, those without a name longest;
@@ -125,6 +127,15 @@ class ImageStore {
   // How Open finds a living process that maps an image.
   using MappingFinder = std::function<std::optional<MappingPlace>(profile::ImageId)>;
   void SetMappingFinder(MappingFinder finder) { find_mapping_ = std::move(finder); }
+
+  // Whether more than three quarters of the room for images is taken.
+  bool IsCrowded() const;
+  // Forgets images that nobody needs, those met longest ago first, down to half of the room. An
+  // image goes when it was not needed in this call nor in the one before, and was not met between
+  // the two: samples that were on their way at the first call have arrived at the second.
+  // Shape: needed by id, id_limit() long: what a process maps, a sample names, or an owner holds.
+  //        Returns the ids that are free: other images get them later.
+  std::vector<profile::ImageId> Recycle(std::vector<bool> needed);
 
   const ImageCounters& counters() const { return counters_; }
 
@@ -138,6 +149,9 @@ class ImageStore {
     Image image;
     std::vector<object::LoadSegment> segments;
     std::optional<std::list<OpenImage>::iterator> open;
+    uint64_t met = 0;           // a count of all meetings
+    bool was_unneeded = false;  // when Recycle looked last, and not met since
+    bool is_free = false;
   };
   struct IdentityHash {
     size_t operator()(const FileIdentity& identity) const;
@@ -153,6 +167,13 @@ class ImageStore {
   Record& RecordOf(profile::ImageId id);
   // Counts the bytes of a new image; false when there is no room for it.
   bool TakeRoom(const Image& image, const std::vector<object::LoadSegment>& segments);
+  size_t& RoomTakenBy(const Image& image) {
+    return image.kind == ImageKind::kUnreadable ? unreadable_bytes_ : readable_bytes_;
+  }
+  size_t RoomOf(const Image& image) const;
+  ResolvedMapping Find(ImageOwner& owner, const MapsEntry& entry);
+  void Free(profile::ImageId id);
+  void ForgetFreed();
   // An id for a new image, or that of the stand-in when there are too many.
   profile::ImageId AddImage(Image image, std::vector<object::LoadSegment> segments);
 
@@ -176,6 +197,8 @@ class ImageStore {
   size_t readable_bytes_ = 0;    // of the records and what finds them
   size_t unreadable_bytes_ = 0;  // the same, of images that cannot be read
   std::deque<Record> records_;   // by id - 1; a deque keeps references valid
+  std::vector<profile::ImageId> free_ids_;
+  uint64_t met_next_ = 1;
   std::unordered_map<std::string, profile::ImageId> by_content_;  // identity and segments
   std::unordered_map<std::string, profile::ImageId> unreadable_;  // path and error code
   std::list<KnownFile> known_files_;                              // most recently met first

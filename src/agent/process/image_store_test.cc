@@ -412,5 +412,128 @@ TEST_F(ImageStoreTest, BeyondTheLimitAllFurtherImagesAreOne) {
   EXPECT_EQ(store_->image(profile::ImageId(10)).kind, ImageKind::kUnreadable);
 }
 
+class RecyclingTest : public ImageStoreTest {
+ protected:
+  RecyclingTest() {
+    ImageStore::Options options;
+    options.images_max = 40;
+    store_ = std::make_unique<ImageStore>(proc_, options);
+  }
+  profile::ImageId Meet(const std::string& name) {
+    FakeFilePtr& file = files_[name];
+    if (file == nullptr) file = proc_.NewFile(Library(name));
+    return Resolve(1, MapFile(1, "/lib/" + name, file, kBase + ++met_ * 0x10000)).image;
+  }
+  std::vector<profile::ImageId> Recycle(std::initializer_list<profile::ImageId> needed_ids = {}) {
+    std::vector<bool> needed(store_->id_limit());
+    for (const profile::ImageId id : needed_ids) needed[id.value()] = true;
+    return store_->Recycle(std::move(needed));
+  }
+
+  std::map<std::string, FakeFilePtr> files_;
+  uint64_t met_ = 0;
+};
+
+TEST_F(RecyclingTest, WhatWasMetLongestAgoAndIsNotNeededMakesRoom) {
+  for (int i = 0; i < 29; ++i) Meet("lib" + std::to_string(i));
+  EXPECT_FALSE(store_->IsCrowded());
+  const auto needed = Meet("needed");
+  Meet("lib0");
+  const auto last = Meet("last");
+  EXPECT_TRUE(store_->IsCrowded());
+  EXPECT_TRUE(Recycle({needed}).empty()) << "samples may be on their way";
+  const auto freed = Recycle({needed});
+  EXPECT_EQ(freed.size(), 11u) << "down to half of 40";
+  EXPECT_EQ(store_->image_count(), 20u);
+  EXPECT_EQ(store_->counters().images_recycled, 11u);
+  EXPECT_FALSE(store_->IsCrowded());
+  EXPECT_EQ(freed.front(), profile::ImageId(2)) << "lib0 was met again";
+  EXPECT_EQ(store_->image(needed).path, "/lib/needed");
+  EXPECT_EQ(store_->image(last).path, "/lib/last");
+  EXPECT_EQ(store_->image(freed[0]).kind, ImageKind::kUnreadable);
+  EXPECT_FALSE(store_->Open(freed[0]).ok());
+}
+
+TEST_F(RecyclingTest, NumbersAreUsedAgainAndForgottenFilesAreReadAgain) {
+  for (int i = 0; i < 32; ++i) Meet("lib" + std::to_string(i));
+  Recycle();
+  const auto freed = Recycle();
+  ASSERT_FALSE(freed.empty());
+  const size_t limit = store_->id_limit();
+  const uint64_t parsed = store_->counters().files_parsed;
+  const auto again = Meet("lib1");
+  EXPECT_EQ(again, freed.back());
+  EXPECT_EQ(store_->image(again).path, "/lib/lib1");
+  EXPECT_TRUE(store_->Open(again).ok());
+  EXPECT_EQ(store_->counters().files_parsed, parsed + 1);
+  const auto another = Meet("another");
+  EXPECT_NE(another, again);
+  EXPECT_LT(another.value(), limit);
+  EXPECT_EQ(store_->image(another).gnu_build_id, "616e6f74686572");
+  EXPECT_EQ(Meet("lib31"), profile::ImageId(32)) << "what stayed keeps its number";
+}
+
+TEST_F(RecyclingTest, WhatWasMetBetweenTwoCallsStays) {
+  for (int i = 0; i < 32; ++i) Meet("lib" + std::to_string(i));
+  Recycle();
+  const auto met_again = Meet("lib3");
+  const auto freed = Recycle();
+  EXPECT_EQ(std::count(freed.begin(), freed.end(), met_again), 0);
+  EXPECT_EQ(store_->image(met_again).path, "/lib/lib3");
+}
+
+TEST_F(RecyclingTest, CodeFromBeforeAForkIsNeededWithTheChilds) {
+  ImageOwner parent{50, 0, {}, {}};
+  const auto of_parent = store_->GeneratedCode(parent);
+  ImageOwner child{51, 0, {}, of_parent};
+  const auto of_child = store_->GeneratedCode(child);
+  ImageOwner grandchild{52, 0, {}, of_child};
+  const auto of_grandchild = store_->GeneratedCode(grandchild);
+  for (int i = 0; i < 32; ++i) Meet("lib" + std::to_string(i));
+  Recycle({of_grandchild});
+  Recycle({of_grandchild});
+  EXPECT_EQ(store_->image(of_grandchild).forked_from, of_child);
+  EXPECT_EQ(store_->image(of_child).owner_pid, 51u);
+  EXPECT_EQ(store_->image(of_parent).owner_pid, 50u);
+}
+
+TEST_F(RecyclingTest, FilesThatFoundNoRoomFindItAfterwards) {
+  for (int i = 0; i < 60; ++i) Meet("lib" + std::to_string(i));
+  EXPECT_EQ(store_->counters().images_beyond_limit, 21u);
+  EXPECT_EQ(store_->image(Meet("lib59")).path, "[other images]");
+  Recycle();
+  Recycle();
+  EXPECT_EQ(store_->image(Meet("lib59")).path, "/lib/lib59");
+}
+
+TEST_F(RecyclingTest, WeeksOfNewImagesNeedNoMoreRoomThanTheLimit) {
+  const auto stays = Meet("stays");
+  for (int i = 0; i < 5000; ++i) {
+    Meet("build" + std::to_string(i));
+    MapsEntry odd = MapFile(2, "/odd" + std::to_string(i), proc_.NewFile("no ELF"), kBase);
+    Resolve(2, odd);
+    proc_.processes.clear();
+    if (store_->IsCrowded()) Recycle({stays});
+  }
+  EXPECT_EQ(store_->counters().images_beyond_limit, 0u);
+  EXPECT_LE(store_->id_limit(), 41u);
+  EXPECT_EQ(store_->image(stays).path, "/lib/stays");
+}
+
+TEST_F(ImageStoreTest, ManyBytesAreACrowdToo) {
+  ImageStore::Options options;
+  options.images_bytes_max = 64u << 10;
+  store_ = std::make_unique<ImageStore>(proc_, options);
+  int count = 0;
+  while (!store_->IsCrowded()) {
+    const std::string path = "/odd/" + std::to_string(count);
+    Resolve(1, MapFile(1, path, proc_.NewFile("no ELF"), kBase + ++count * 0x10000));
+  }
+  EXPECT_LT(count, 30);
+  store_->Recycle(std::vector<bool>(store_->id_limit()));
+  EXPECT_FALSE(store_->Recycle(std::vector<bool>(store_->id_limit())).empty());
+  EXPECT_FALSE(store_->IsCrowded());
+}
+
 }  // namespace
 }  // namespace vesta::agent::process

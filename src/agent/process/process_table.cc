@@ -605,6 +605,17 @@ ImageId ProcessTable::GeneratedCodeOf(uint32_t pid, ImageId mapped) {
   return images_.GeneratedCode(process->owner);
 }
 
+void ProcessTable::MarkImages(std::vector<bool>& needed) const {
+  const auto mark = [&](const Process& process) {
+    for (const Mapping& mapping : process.mappings.all()) needed[mapping.image.value()] = true;
+    needed[process.first_image.value()] = true;
+    needed[process.owner.generated_code.value()] = true;
+    needed[process.owner.inherited_code.value()] = true;
+  };
+  for (const auto& [pid, process] : processes_) mark(process);
+  for (const auto& [serial, process] : retired_) mark(process);
+}
+
 std::optional<MappingPlace> ProcessTable::FindMapping(ImageId image) const {
   for (const auto& [pid, process] : processes_) {
     if (process.exited) continue;

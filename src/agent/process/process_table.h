@@ -133,6 +133,8 @@ class ProcessTable {
   // A forked process shares the mappings of its parent, but both generate code at the same
   // addresses from then on: it has an image of its own, made when it is first sampled there.
   profile::ImageId GeneratedCodeOf(uint32_t pid, profile::ImageId mapped);
+  // Marks, by id, each image that a process maps or could still be sampled in.
+  void MarkImages(std::vector<bool>& needed) const;
   // Forgets all tasks, when a recording or a batch has taken their names.
   void ResetTasks();
 

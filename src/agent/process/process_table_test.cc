@@ -179,6 +179,34 @@ TEST_F(ProcessTableTest, AForkedProcessHasAnImageForItsGeneratedCodeOnceItIsSamp
   EXPECT_EQ(images_.image(of_grandchild).forked_from, of_child);
 }
 
+TEST_F(ProcessTableTest, MarksImagesUntilNobodyCanBeSampledInThem) {
+  Start(10, "one", 100, "/bin/one");
+  Start(20, "two", 100, "/bin/two");
+  table_->Scan();
+  ApplyMmap(20, "", 2 * kBase);  // generated code
+  const auto marked = [&] {
+    std::vector<bool> needed(images_.id_limit());
+    table_->MarkImages(needed);
+    std::set<std::string> paths;
+    for (uint32_t id = 1; id < needed.size(); ++id) {
+      if (needed[id]) paths.insert(images_.image(ImageId(id)).path);
+    }
+    return paths;
+  };
+  EXPECT_EQ(marked(), (std::set<std::string>{"/bin/one", "/bin/two", "[generated code]"}));
+  ApplyFork(20, 30);
+  ApplyExit(20);
+  proc_.now_mono_ns += 10 * kSecond;
+  table_->Advance(proc_.now_mono_ns);
+  EXPECT_EQ(marked(), (std::set<std::string>{"/bin/one", "/bin/two", "[generated code]"}))
+      << "the child maps them, and inherited the code";
+  ApplyExit(30);
+  EXPECT_EQ(marked().size(), 3u) << "its last samples are still on their way";
+  proc_.now_mono_ns += 10 * kSecond;
+  table_->Advance(proc_.now_mono_ns);
+  EXPECT_EQ(marked(), std::set<std::string>{"/bin/one"});
+}
+
 TEST_F(ProcessTableTest, CodeThatAForkedProcessMapsIsItsOwn) {
   Start(10, "a", 100);
   table_->Scan();

@@ -71,6 +71,13 @@ base::Result<void> TableStore::Ensure(uint32_t image_id) {
   return {};
 }
 
+void TableStore::Forget(uint32_t image_id) {
+  if (image_id >= entries_.size()) return;
+  if (Has(image_id)) kernel_.RemoveTable(image_id);
+  used_bytes_ -= entries_[image_id].size_bytes;
+  entries_[image_id] = {};
+}
+
 void TableStore::SetBudget(uint64_t budget_bytes) {
   if (budget_bytes > budget_bytes_) {
     // What was too large may fit now.

@@ -52,6 +52,9 @@ class TableStore {
     now_mono_ns_ = now_mono_ns;
   }
 
+  // The number will be that of another image.
+  void Forget(uint32_t image_id);
+
   // Lowers or raises the budget; evicts at once.
   void SetBudget(uint64_t budget_bytes);
 

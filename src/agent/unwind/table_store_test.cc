@@ -26,6 +26,23 @@ TEST(TableStoreTest, LoadsOnceAndCountsBytes) {
   EXPECT_EQ(kernel.stored.at(2).size(), size_t{3} * ABI_TABLE_BLOCK_WORDS);
 }
 
+TEST(TableStoreTest, ForgottenTablesAreNeitherEvictedNorWaitedFor) {
+  FakeKernelTables kernel;
+  TableStore store(kernel, 5 * kBlock, BlocksById);
+  store.NextPeriod(1);
+  ASSERT_TRUE(store.Ensure(1).ok());
+  ASSERT_TRUE(store.Ensure(3).ok());  // evicts 1
+  store.Forget(3);
+  EXPECT_FALSE(store.Has(3));
+  EXPECT_EQ(kernel.stored.count(3), 0u);
+  EXPECT_EQ(store.used_bytes(), 0u);
+  EXPECT_EQ(store.book().evicted, 1u);
+  store.Forget(1);
+  store.Forget(1000);
+  EXPECT_TRUE(store.Ensure(1).ok()) << "it is the table of another image";
+  EXPECT_TRUE(store.Ensure(2).ok());
+}
+
 TEST(TableStoreTest, EvictsTheLeastRecentlyUsed) {
   FakeKernelTables kernel;
   TableStore store(kernel, 6 * kBlock, BlocksById);
