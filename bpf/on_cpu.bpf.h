@@ -34,8 +34,8 @@ enum {
 	PAGE_BYTES = 4096,
 	FRAMES_BYTES_MAX = ABI_USER_FRAMES_MAX * sizeof(struct abi_frame),
 	KERNEL_BYTES_MAX = ABI_KERNEL_FRAMES_MAX * sizeof(__u64),
-};
 	WAKE_INTERVAL_NS = 20000000, /* 20 ms */
+};
 
 /* One sample under construction; too large for the BPF stack. */
 struct scratch {
@@ -46,10 +46,10 @@ struct scratch {
 	__u32 may_copy_stack;
 	__u32 weight_rest_q16; /* of the weights so far, less than one */
 	__u64 sequence;
+	__u64 woken_mono_ns; /* when this CPU last woke the agent for an unknown process */
 	struct abi_sample sample;
 	/* user frames, kernel addresses, resume, stack copy: each only as far as used */
 	__u8 payload[ABI_PAYLOAD_BYTES_MAX];
-	__u64 woken_mono_ns; /* when this CPU last woke the agent for an unknown process */
 };
 /* One per CPU, by its number. Not a per-CPU array: its values may have 32 KiB at most. */
 struct {
@@ -286,6 +286,12 @@ static __always_inline void send_sample(struct scratch *s, __u32 payload_bytes,
 		flags = BPF_RB_FORCE_WAKEUP;
 		count(page, ABI_COUNTER_wakeups, 1);
 	}
+	if (s->stop_reason == ABI_STOP_UNKNOWN_PROCESS &&
+	    s->sample.time_mono_ns - s->woken_mono_ns >= WAKE_INTERVAL_NS) {
+		s->woken_mono_ns = s->sample.time_mono_ns;
+		flags = BPF_RB_FORCE_WAKEUP;
+		count(page, ABI_COUNTER_wakeups, 1);
+	}
 	if (size_bytes > sizeof(s->sample) + sizeof(s->payload))
 		size_bytes = sizeof(s->sample) + sizeof(s->payload);
 	if (bpf_ringbuf_output(&samples, &s->sample, size_bytes, flags) == 0)
@@ -322,12 +328,6 @@ static __always_inline int take_sample(void *context, int has_bpf_loop)
 	if ((__u32)pid_tgid == 0) {
 		count(page, ABI_COUNTER_excluded_idle, 1);
 		return 0;
-	if (s->stop_reason == ABI_STOP_UNKNOWN_PROCESS &&
-	    s->sample.time_mono_ns - s->woken_mono_ns >= WAKE_INTERVAL_NS) {
-		s->woken_mono_ns = s->sample.time_mono_ns;
-		flags = BPF_RB_FORCE_WAKEUP;
-		count(page, ABI_COUNTER_wakeups, 1);
-	}
 	}
 	if (filter_by_process && !bpf_map_lookup_elem(&chosen_processes, &tgid)) {
 		count(page, ABI_COUNTER_excluded_filter, 1);
