@@ -608,7 +608,6 @@ ImageId ProcessTable::GeneratedCodeOf(uint32_t pid, ImageId mapped) {
 void ProcessTable::MarkImages(std::vector<bool>& needed) const {
   const auto mark = [&](const Process& process) {
     for (const Mapping& mapping : process.mappings.all()) needed[mapping.image.value()] = true;
-    needed[process.first_image.value()] = true;
     needed[process.owner.generated_code.value()] = true;
     needed[process.owner.inherited_code.value()] = true;
   };
