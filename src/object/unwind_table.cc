@@ -14,6 +14,7 @@
 #include "src/object/arm64_plt.h"
 #include "src/object/eh_frame.h"
 #include "src/object/eh_frame_program.h"
+#include "src/object/fiber_start.h"
 #include "src/object/frame_architecture.h"
 #include "src/object/init_code.h"
 #include "src/object/unwind_row.h"
@@ -337,6 +338,9 @@ void UnwindTableBuilder::PrepareOverrides(std::span<const RowRange> overrides) {
   }
   const auto init_code = InitCodeRanges(elf_, source_);
   found.insert(found.end(), init_code.begin(), init_code.end());
+  if (has_signal_frame_) {  // a C library
+    if (const auto fiber_start = FiberStartRange(elf_, source_)) found.push_back(*fiber_start);
+  }
   for (const RowRange& range : found) {
     const bool is_free = std::none_of(overrides_.begin(), overrides_.end(), [&](const RowRange& o) {
       return o.start_vaddr < range.end_vaddr && range.start_vaddr < o.end_vaddr;

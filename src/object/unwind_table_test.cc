@@ -385,6 +385,23 @@ TEST(UnwindTableTest, OnlyWideGapsBecomeRows) {
   EXPECT_EQ(Describe(table->words, kCode + 0x40), "sp+8");
 }
 
+TEST(UnwindTableTest, RootThatNobodyCallsIsFoundOneByteEarly) {
+  FrameBytes frames;
+  frames.AddCommon();
+  frames.AddFde(kCode + 0x00, 0x11, {});
+  frames.AddFde(kCode + 0x20, 0x10, {0x07, 16});
+  frames.AddFde(kCode + 0x30, 0x10, {0x07, 16});
+  frames.AddFde(kCode + 0x40, 0x10, {});
+  frames.AddFde(kCode + 0x50, 0x10, {0x07, 16});
+  const auto table = Build(FileWith(frames.bytes()));
+  ASSERT_TRUE(table.ok());
+  EXPECT_EQ(Describe(table->words, kCode + 0x1e), "sp+8");
+  EXPECT_EQ(Describe(table->words, kCode + 0x1f), "root") << "it lies between functions";
+  EXPECT_EQ(Describe(table->words, kCode + 0x20), "root");
+  EXPECT_EQ(Describe(table->words, kCode + 0x4f), "sp+8") << "the call may be there";
+  EXPECT_EQ(Describe(table->words, kCode + 0x50), "root");
+}
+
 TEST(UnwindTableTest, EntryThatStartsLaterWinsWithinItsRange) {
   FrameBytes frames;
   frames.AddCommon();
