@@ -10,7 +10,8 @@ Each program of test/programs/truth runs under vesta and, with --perf (0: withou
             standard deviation of the sampling noise
   right     samples whose whole path is right, from the leaf to main
   complete  stacks that reach a known root, or end for the reason the program names
-  elfutils  walks of perf's copied stacks where our walker and elfutils agree frame by frame
+  elfutils  walks of perf's copied stacks where our walker and elfutils agree frame by frame, of
+            those where elfutils does not guess
 """
 import argparse
 import json
@@ -49,8 +50,7 @@ def row(result):
         cells += [f"{perf['share_error']:.2f} ±{perf['sigma']:.2f}",
                   f"{perf['right_percent']:.2f} %", f"{perf['complete_percent']:.2f} %"]
         walks = result["oracle"]
-        cells.append(f"{accuracy.percent(walks['equal'], walks['samples']):.2f} %" if walks
-                     else "-")
+        cells.append(f"{accuracy.oracle_percent(walks):.2f} %" if walks else "-")
     return f"{result['program']:16}" + "".join(f"{cell:>13}" for cell in cells)
 
 
@@ -79,19 +79,19 @@ def main():
     print(f"{arguments.seconds:g} s each, {arguments.frequency} Hz; perf {arguments.perf} Hz")
     print(f"{'program':16}" + "".join(f"{head:>13}" for head in heads), flush=True)
     results, outside_goal = [], []
+    os.makedirs(os.path.dirname(os.path.abspath(arguments.json)), exist_ok=True)
     for name in arguments.programs or built:
         with tempfile.TemporaryDirectory(prefix="vesta-bench-") as folder:
             result = accuracy.measure(Recorder(folder), folder, built[name], arguments.seconds,
                                       arguments.frequency, arguments.perf, BUILD)
         result["misses"] = misses(result)
         results.append(result)
+        with open(arguments.json, "w", encoding="utf-8") as file:
+            json.dump(results, file, indent=1)
         print(row(result), flush=True)
         if result["misses"]:
             outside_goal.append(name)
             print_faults(result)
-    os.makedirs(os.path.dirname(os.path.abspath(arguments.json)), exist_ok=True)
-    with open(arguments.json, "w", encoding="utf-8") as file:
-        json.dump(results, file, indent=1)
     print(f"OUTSIDE the goal: {', '.join(outside_goal)}" if outside_goal else "within the goal")
     return 1 if outside_goal else 0
 

@@ -18,7 +18,8 @@ from conftest import PROGRAMS, ROOT_NAME
 # Where every path begins: functions of the programs themselves that belong to no single path.
 COMMON = re.compile(r"((\w+(::|\.))?main|main\.(turn|spend|secondWorker)|(first|second)_thread)$")
 KERNEL_START = 1 << 63
-GAPS = {"*", "**", "?"}
+# How frames without a name of their own are written; see truth.h.
+GAPS, ONE, STOP = {"*", "**"}, "?", "!"
 # perf copies this much of each stack; 65,528 is the most that it can, and less than 600 frames need.
 PERF_STACK_BYTES = {"recurse_200": 32768, "recurse_600": 65528}
 PERF_STACK_BYTES_DEFAULT = 16384
@@ -38,12 +39,12 @@ class Path:
     frames: list
     goal_percent: int
     cpu_ns: int
-    ends: str = ""  # the reason why the walk must stop here, where no walker can know better
+    ends: str = ""  # the reason why a walk may stop at "!"
 
     @property
     def leaf(self):
         """The innermost function whose name is known."""
-        return next(f for f in self.frames if f not in GAPS)
+        return next(f for f in self.frames if f not in GAPS | {ONE, STOP})
 
 
 class Truth:
@@ -52,7 +53,7 @@ class Truth:
     def __init__(self, said):
         self.program = said["program"]
         self.paths = [Path(**path) for path in said["paths"]]
-        frames = {frame for path in self.paths for frame in path.frames} - GAPS
+        frames = {frame for path in self.paths for frame in path.frames} - GAPS - {ONE, STOP}
         self.parts = [frame[1:] for frame in frames if frame[0] == "~"]
         self.names = {frame for frame in frames if frame[0] != "~"}
         self.own_names = {name for name in self.names if not COMMON.match(name)}
@@ -68,23 +69,31 @@ class Truth:
             for name in stack.names)
 
     def matches(self, path, stack):
-        """Every frame is right, from the leaf to main, and below that there is only start code."""
-        names, at = stack.names, 0
-        for position, frame in enumerate(path.frames):
+        """Every frame is right, from the leaf to main, and below that there is only start code; or
+        every frame up to where no walker need know the caller, and it says why it stopped."""
+        if STOP in path.frames:
+            at = self.match(path.frames[:path.frames.index(STOP)], stack.names)
+            if at == len(stack.names) and stack.reason == path.ends:
+                return True
+        at = self.match([frame for frame in path.frames if frame != STOP], stack.names)
+        return at is not None and not any(map(self.knows, stack.names[at:]))
+
+    def match(self, frames, names):
+        """How many of the names these frames cover; None when they do not match."""
+        at = 0
+        for position, frame in enumerate(frames):
             if frame in GAPS:
-                following = path.frames[position + 1:position + 2]
+                following = frames[position + 1:position + 2]
                 while at < len(names) and not (following and is_frame(following[0], names[at])):
                     if frame == "*" and self.knows(names[at]):
-                        return False
+                        return None
                     at += 1
-            elif at < len(names) and (not self.knows(names[at]) if frame == "?"
+            elif at < len(names) and (not self.knows(names[at]) if frame == ONE
                                       else is_frame(frame, names[at])):
                 at += 1
             else:
-                return False
-        if path.ends:
-            return at == len(names) and stack.reason == path.ends
-        return not any(map(self.knows, names[at:]))
+                return None
+        return at
 
     def path_of(self, stack):
         """(number of the path or None, whether all of it is right)"""
@@ -173,7 +182,7 @@ def judge(truth, stacks):
     share_error: largest distance of a path's share from what the program measured, in points;
     sigma: one standard deviation of that share, for so many independent samples.
     right: whole paths, of the samples inside of paths. complete: stacks that reach a known root.
-    ended: complete, or stopped for the reason that the program names.
+    ended: complete, or stopped where the program says that it may, for the reason it names.
     """
     total = inside = complete = ended = kernel = outside = 0
     by_path, right = collections.Counter(), collections.Counter()
@@ -183,9 +192,9 @@ def judge(truth, stacks):
         total += stack.weight
         kernel += stack.weight * stack.kernel
         reaches_root = not stack.reason and (stack.at_root or is_right)
-        must_stop = is_right and bool(truth.paths[number].ends)
+        may_stop = is_right and bool(stack.reason)
         complete += stack.weight * reaches_root
-        ended += stack.weight * (reaches_root or must_stop)
+        ended += stack.weight * (reaches_root or may_stop)
         if not reaches_root:
             reasons[stack.reason or f"unmarked, ends at {stack.names[-1]}"] += stack.weight
         if not truth.belongs(stack):
@@ -226,12 +235,19 @@ def shorten(names):
 
 
 def oracle(build, data, comm):
-    """Percent of the walks of perf's copied stacks that equal those of elfutils; None without it."""
+    """Counts of the oracle's comparison of our walks with those of elfutils over perf's copied
+    stacks, for this program; None without the oracle."""
     tool = f"{build}/bench/walk_oracle"
     if not os.path.exists(tool):
         return None
-    done = subprocess.run([tool, data], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout).get(comm)
+    done = subprocess.run([tool, "--json", data], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)["comms"].get(comm)
+
+
+def oracle_percent(counts):
+    """Equal walks, of those where elfutils has rules all the way and does not guess."""
+    return percent(counts["equal"] + counts["truncated_equal"],
+                   counts["samples"] - counts["guessed"])
 
 
 def programs():

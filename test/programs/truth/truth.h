@@ -8,7 +8,7 @@
  * Frames:  leaf first. "*" stands for any number of frames that no path names (libraries,
  *          compilers), "?" for exactly one, "**" for any at all, and "~text" for one whose name
  *          holds the text. What calls main or a thread's first function is not listed.
- * Ends:    the reason why the walk must stop there, where no walker can know better.
+ *          At "!" a walk may stop for the reason `ends`: no table says how to go on there.
  * Turns:   each goes to the path that is furthest behind its goal, for a time that varies, so that
  *          no sampling rate can fall into step with it.
  * Units:   cpu_ns is CLOCK_THREAD_CPUTIME_ID around each turn.
@@ -37,7 +37,7 @@ struct truth_path {
 	const char *frames; /* leaf first, with ';' between them */
 	unsigned (*enter)(unsigned rounds);
 	int goal_percent;
-	const char *ends; /* NULL: at a root */
+	const char *ends; /* with "!" among the frames; else NULL */
 	int64_t cpu_ns;
 };
 
