@@ -15,7 +15,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 GROUND = ["src/base", "abi"]
-NOUNS = GROUND + ["src/profile", "src/object"]
+NOUNS = GROUND + ["src/profile", "src/object", "src/dwarf"]
 SHAPES = NOUNS + ["src/symbolize", "src/wire", "src/flame"]
 STAGES = ["src/agent/process", "src/agent/unwind", "src/agent/runtime", "src/agent/aggregate",
           "src/agent/limits"]
@@ -29,6 +29,7 @@ MAY_SEE = {
     "src/base": ["abi"],
     "src/profile": GROUND,
     "src/object": GROUND,
+    "src/dwarf": ["src/base"],
     "src/symbolize": NOUNS,
     "src/wire": NOUNS,
     "src/flame": NOUNS,
@@ -69,7 +70,7 @@ ADAPTERS = [
 # (file, header) -> why this file sees a header that ADAPTERS gives to another folder
 EXTRA_HEADERS = {}
 
-PURE = ["src/profile", "src/object", "src/wire", "src/flame", "bpf/unwind", "abi"]
+PURE = ["src/profile", "src/object", "src/dwarf", "src/wire", "src/flame", "bpf/unwind", "abi"]
 IMPURE_HEADERS = re.compile(
     r"fstream|iostream|filesystem|chrono|ctime|time\.h|thread|mutex|shared_mutex|future|atomic|"
     r"condition_variable|unistd\.h|fcntl\.h|pthread\.h|sys/.*|src/base/log\.h")
