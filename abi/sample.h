@@ -9,7 +9,8 @@
  *   __u8        stack[stack_bytes]               the user stack from resume.stack_address upwards
  *
  * The last two let the agent finish a walk that the kernel could not, because the process, a mapping
- * or a table was not known yet: it drops the last user frame and walks on from there.
+ * or a table was not known yet, or since a rule needs registers that the walker does not follow: it
+ * keeps the first resume.frame_index user frames and walks on from there.
  *
  * Call order is kernel frames above user frames: leaf = kernel[0] when there is one, else user[0].
  * Clocks: time_mono_ns is CLOCK_MONOTONIC; process_start_boot_ns is CLOCK_BOOTTIME.
@@ -114,14 +115,14 @@ struct abi_sample {
 	char comm[ABI_COMM_BYTES]; /* thread name */
 };
 
-/* Where the walk stood at the last user frame. */
+/* The frame where the walk is to be taken up again. */
 struct abi_resume {
 	__u64 pc;
 	__u64 sp;
 	__u64 fp;
 	__u64 stack_address; /* of the first copied byte */
 	__u32 interrupted; /* pc is exact and the registers are this frame's */
-	__u32 reserved;
+	__u32 frame_index; /* user frames before this one */
 	__u64 registers[ABI_REGISTER_COUNT]; /* in DWARF order, the instruction pointer last */
 };
 

@@ -144,6 +144,8 @@ struct abi_process {
 enum abi_process_flags {
 	/* Copying stacks of this process did not help: stop doing it. */
 	ABI_PROCESS_NO_STACK_COPY = 1,
+	/* The same for copies because of rules that the walker cannot apply. */
+	ABI_PROCESS_NO_RULE_COPY = 2,
 };
 
 #ifdef __cplusplus

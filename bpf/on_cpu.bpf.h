@@ -32,6 +32,7 @@ static __always_inline const struct walk_block *walk_table_block(walk_table_t ta
 
 enum {
 	PAGE_BYTES = 4096,
+	RESUME_NEAR_BYTES = 2 * PAGE_BYTES,
 	FRAMES_BYTES_MAX = ABI_USER_FRAMES_MAX * sizeof(struct abi_frame),
 	KERNEL_BYTES_MAX = ABI_KERNEL_FRAMES_MAX * sizeof(__u64),
 	WAKE_INTERVAL_NS = 20000000, /* 20 ms */
@@ -43,7 +44,9 @@ struct scratch {
 	struct saved_registers saved;
 	__s32 stop_reason;
 	__u32 in_use;
-	__u32 may_copy_stack;
+	__u8 may_copy_stack;
+	__u8 may_copy_for_rule; /* where a rule needs what the walker does not follow */
+	__u8 reserved[2];
 	__u32 weight_rest_q16; /* of the weights so far, less than one */
 	__u64 sequence;
 	__u64 woken_mono_ns; /* when this CPU last woke the agent for an unknown process */
@@ -183,7 +186,9 @@ static __always_inline void take_user_stack(struct scratch *s, const struct task
 	struct abi_process *process;
 
 	s->may_copy_stack = 0;
+	s->may_copy_for_rule = 0;
 	s->walk.frame_count = 0;
+	s->walk.interrupted_frame = 0;
 	s->walk.fallback_count = 0;
 	s->walk.signal_count = 0;
 	if (facts->flags & KERNEL_PF_KTHREAD) {
@@ -226,10 +231,41 @@ static __always_inline void take_user_stack(struct scratch *s, const struct task
 		return;
 	}
 	s->may_copy_stack = !(process->flags & ABI_PROCESS_NO_STACK_COPY);
+	s->may_copy_for_rule = !(process->flags & ABI_PROCESS_NO_RULE_COPY);
 	walk_start(&s->walk, process->mapping_first, process->mapping_count);
 	walk_user(s, has_bpf_loop);
 	count(page, ABI_COUNTER_fallback_frame_pointer, s->walk.fallback_count);
 	count(page, ABI_COUNTER_signal_frames, s->walk.signal_count);
+}
+
+static __always_inline int should_copy_stack(const struct scratch *s)
+{
+	switch (s->stop_reason) {
+	case ABI_STOP_UNKNOWN_PROCESS:
+	case ABI_STOP_NO_MAPPING:
+	case ABI_STOP_NO_TABLE:
+		return s->may_copy_stack;
+	case ABI_STOP_RULE_UNSUPPORTED:
+		return s->may_copy_for_rule;
+	default:
+		return 0;
+	}
+}
+
+/* Where the agent shall take the walk up: where it ended, or, since all registers are known there, at
+ * the last interrupted frame: when they were what was missing, or when it is so near that the copy
+ * loses nothing. Returns the number of frames before that one. */
+static __always_inline __u32 choose_resume_frame(struct walk_state *w, int stop_reason)
+{
+	__u64 interrupted_sp = w->registers.value[WALK_REG_SP];
+
+	if (stop_reason != ABI_STOP_RULE_UNSUPPORTED && w->sp - interrupted_sp > RESUME_NEAR_BYTES)
+		return w->frame_count - 1;
+	w->pc = w->registers.value[WALK_REG_PC];
+	w->sp = interrupted_sp;
+	w->fp = w->registers.value[WALK_REG_FP];
+	w->interrupted = 1;
+	return w->interrupted_frame;
 }
 
 /* Appends what the agent needs to finish the walk, at `offset` of the payload. Returns its size. */
@@ -243,11 +279,11 @@ static __always_inline __u32 copy_stack(struct scratch *s, __u32 offset)
 	if (offset > FRAMES_BYTES_MAX + KERNEL_BYTES_MAX)
 		return 0;
 	resume = (struct abi_resume *)(s->payload + offset);
+	resume->frame_index = choose_resume_frame(&s->walk, s->stop_reason);
 	resume->pc = s->walk.pc;
 	resume->sp = s->walk.sp;
 	resume->fp = s->walk.fp;
 	resume->interrupted = s->walk.interrupted;
-	resume->reserved = 0;
 	__builtin_memcpy(resume->registers, s->walk.registers.value, sizeof(resume->registers));
 	at = offset + sizeof(*resume);
 	address = s->walk.sp - ABI_RED_ZONE_BYTES;
@@ -357,12 +393,12 @@ static __always_inline int take_sample(void *context, int has_bpf_loop)
 		kernel_bytes = KERNEL_BYTES_MAX;
 
 	s->sample.stack_bytes = 0;
-	if (s->may_copy_stack && stack_copies_allowed &&
-	    (s->stop_reason == ABI_STOP_UNKNOWN_PROCESS || s->stop_reason == ABI_STOP_NO_MAPPING ||
-	     s->stop_reason == ABI_STOP_NO_TABLE)) {
+	if (stack_copies_allowed && should_copy_stack(s)) {
 		resume_bytes = copy_stack(s, frames_bytes + kernel_bytes);
 		if (resume_bytes != 0)
 			count(page, ABI_COUNTER_stack_copies, 1);
+		if (resume_bytes != 0 && s->stop_reason == ABI_STOP_RULE_UNSUPPORTED)
+			count(page, ABI_COUNTER_rule_copies, 1);
 	}
 
 	s->sample.kind = ABI_RECORD_SAMPLE;

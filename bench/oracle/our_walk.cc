@@ -47,6 +47,11 @@ std::vector<uint32_t> BuildWords(const ImageFile& image) {
   return table.ok() ? std::move(table->words) : std::vector<uint32_t>{};
 }
 
+base::Result<std::unique_ptr<object::FrameFinder>> OpenFrameFinder(const ImageFile& image) {
+  if (!image.elf.has_value()) return base::Error(base::ErrorCode::kNotFound, "no file");
+  return object::FrameFinder::Open(*image.elf, image.source);
+}
+
 // The frame's address in the process; an image that is mapped twice is taken where it fits.
 uint64_t ProcessAddressOf(const abi_frame& frame, std::span<const abi_mapping> mappings) {
   if (frame.kind == ABI_FRAME_PROCESS) return frame.address;
@@ -62,7 +67,10 @@ uint64_t ProcessAddressOf(const abi_frame& frame, std::span<const abi_mapping> m
 }  // namespace
 
 struct OurWalker::State {
-  explicit State(const ImageFiles& image_files) : images(image_files), finisher(tables) {}
+  explicit State(const ImageFiles& image_files)
+      : images(image_files),
+        finders([this](uint32_t image_id) { return OpenFrameFinder(images.image(image_id)); }, {}),
+        finisher(tables, finders) {}
 
   const std::vector<abi_mapping>& MappingsOf(const ReplayedProcess& process) {
     if (version == process.version && !mappings.empty()) return mappings;
@@ -87,6 +95,7 @@ struct OurWalker::State {
 
   const ImageFiles& images;
   Tables tables;
+  agent::unwind::FrameFinderCache finders;
   agent::unwind::WalkFinisher finisher;
   std::vector<abi_mapping> mappings;  // of the last process
   uint64_t version = 0;

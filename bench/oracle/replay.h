@@ -21,7 +21,7 @@ namespace vesta::oracle {
 struct ImageFile {
   std::string path;
   std::vector<std::byte> vdso;               // its bytes, when it is the vDSO
-  std::unique_ptr<base::ByteSource> source;  // null: generated code, or no longer the same file
+  std::shared_ptr<base::ByteSource> source;  // null: generated code, or no longer the same file
   int fd = -1;                               // of the source, when it is a file
   std::optional<object::ElfFile> elf;
 };

@@ -3,6 +3,11 @@
 // Walks each user stack of a recording made by `perf record --call-graph dwarf,65528` twice, with
 // elfutils and as the agent does, and says where the two part. --show prints N pairs of walks of
 // each kind of difference.
+//
+// walk_oracle --tables FILE...
+//
+// Compares the unwind table of each file with its call frame information as elfutils reads it, and
+// prints the files that differ and the sums.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -16,6 +21,7 @@
 #include <vector>
 
 #include "bench/oracle/compare.h"
+#include "bench/oracle/compare_tables.h"
 #include "bench/oracle/elfutils_walk.h"
 #include "bench/oracle/our_walk.h"
 #include "bench/oracle/perf_data.h"
@@ -197,7 +203,50 @@ base::Result<Report> CompareWalks(const char* path, uint64_t show_max) {
   return Comparer(recording, show_max).Run();
 }
 
+// Functions of one file, spread over it: libLLVM has a hundred thousand.
+constexpr uint64_t kFunctionsMax = 20'000;
+
+// Whether no file differs.
+bool CompareTables(int count, char** paths) {
+  test::TableComparison sum;
+  uint64_t file_count = 0;
+  uint64_t damaged_count = 0;
+  for (int i = 0; i < count; ++i) {
+    const auto tables = CompareTablesOf(paths[i], kFunctionsMax);
+    if (!tables.ok()) {
+      std::printf("%s: %s\n", paths[i], tables.error().message().c_str());
+      continue;
+    }
+    const test::TableComparison& one = tables->comparison;
+    ++file_count;
+    damaged_count += tables->damaged_count;
+    sum.place_count += one.place_count;
+    sum.unsupported_count += one.unsupported_count;
+    sum.unanswered_count += one.unanswered_count;
+    sum.difference_count += one.difference_count;
+    for (const auto& [kind, places] : one.kinds) sum.kinds[kind] += places;
+    if (one.difference_count == 0 && one.unsupported_count == 0 && tables->damaged_count == 0) {
+      continue;
+    }
+    std::printf("%s: %" PRIu64 " of %" PRIu64 " places differ, %" PRIu64 " unsupported, %" PRIu64
+                " entries damaged %s\n",
+                paths[i], one.difference_count, one.place_count, one.unsupported_count,
+                tables->damaged_count, one.first_difference.c_str());
+  }
+  std::printf("%" PRIu64 " files, %" PRIu64 " places: %" PRIu64 " differ, %" PRIu64
+              " unsupported, %" PRIu64 " refused by elfutils, %" PRIu64 " entries damaged\n",
+              file_count, sum.place_count, sum.difference_count, sum.unsupported_count,
+              sum.unanswered_count, damaged_count);
+  for (const auto& [kind, places] : sum.kinds) {
+    std::printf("%10" PRIu64 "  %s\n", places, kind.c_str());
+  }
+  return sum.difference_count == 0;
+}
+
 int Main(int argc, char** argv) {
+  if (argc > 2 && std::strcmp(argv[1], "--tables") == 0) {
+    return CompareTables(argc - 2, argv + 2) ? 0 : 1;
+  }
   bool wants_json = false;
   uint64_t show_max = 0;
   const char* path = nullptr;
@@ -211,7 +260,9 @@ int Main(int argc, char** argv) {
     }
   }
   if (path == nullptr) {
-    std::fprintf(stderr, "usage: walk_oracle [--json] [--show N] PERF_DATA\n");
+    std::fprintf(stderr,
+                 "usage: walk_oracle [--json] [--show N] PERF_DATA\n"
+                 "       walk_oracle --tables FILE...\n");
     return 2;
   }
   const auto report = CompareWalks(path, show_max);

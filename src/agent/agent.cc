@@ -100,7 +100,8 @@ Agent::Agent(const AgentOptions& options, const Budget& budget,
       publisher_(source_->kernel_tables()),
       tables_(source_->kernel_tables(), budget.table_bytes,
               [this](uint32_t image_id) { return BuildTable(image_id); }),
-      finisher_(source_->kernel_tables()),
+      finders_([this](uint32_t image_id) { return OpenFrameFinder(image_id); }, {}),
+      finisher_(source_->kernel_tables(), finders_),
       perf_map_("/proc", {.file_bytes_max = budget.generated_names_bytes,
                           .kept_bytes_max = budget.generated_names_bytes}),
       aggregator_(budget.aggregate_bytes),
@@ -239,7 +240,16 @@ unwind::FinishedWalk Agent::FinishWalk(const source::SampleRecord& record) {
   };
   callbacks.load_table = [&](uint32_t slot) { return tables_.Ensure(slot).ok(); };
   auto finished = finisher_.Finish(record.user, *record.resume, record.stack, callbacks);
-  if (InfoOf(finished.reason).is_complete) {
+  const bool is_complete = InfoOf(finished.reason).is_complete;
+  if (finished.used_all_registers) {
+    ++finish_book_.with_all_registers;
+    if (is_complete) ++finish_book_.with_all_registers_completed;
+  }
+  if (sample.stop_reason == ABI_STOP_RULE_UNSUPPORTED &&
+      !rule_copy_limit_.Note(sample.tgid, is_complete)) {
+    publisher_.AllowRuleCopies(sample.tgid, false);
+  }
+  if (is_complete) {
     ++finish_book_.completed;
   } else if (finished.reason == ABI_STOP_NO_MAPPING || finished.reason == ABI_STOP_NO_TABLE) {
     // Copies do not help this process now; Housekeep lets it try again.
@@ -287,6 +297,12 @@ base::Result<object::UnwindTable> Agent::BuildTable(uint32_t image_id) {
   return object::BuildUnwindTable(elf, *source, go_ranges);
 }
 
+base::Result<std::unique_ptr<object::FrameFinder>> Agent::OpenFrameFinder(uint32_t image_id) {
+  ASSIGN_OR_RETURN(auto source, images_.Open(profile::ImageId(image_id)));
+  ASSIGN_OR_RETURN(const object::ElfFile elf, object::ElfFile::Parse(*source));
+  return object::FrameFinder::Open(elf, std::move(source));
+}
+
 uint64_t Agent::memory_bytes() const {
   uint64_t resident_pages = 0;
   // Second number of statm: resident pages, mapped tables and rings included.
@@ -330,7 +346,10 @@ void Agent::RecycleImages() {
   aggregator_.MarkImages(needed);
   for (const profile::ImageId code : generated_code_) needed[code.value()] = true;
   // All that is kept by an image's number has to forget it here.
-  for (const profile::ImageId id : images_.Recycle(std::move(needed))) tables_.Forget(id.value());
+  for (const profile::ImageId id : images_.Recycle(std::move(needed))) {
+    tables_.Forget(id.value());
+    finders_.Forget(id.value());
+  }
 }
 
 void Agent::Housekeep(uint64_t now_mono_ns) {
@@ -342,6 +361,7 @@ void Agent::Housekeep(uint64_t now_mono_ns) {
   ObeyCpuLimit(now_mono_ns);
   for (const uint32_t pid : no_copy_pids_) publisher_.AllowStackCopies(pid, true);
   no_copy_pids_.clear();
+  for (const uint32_t pid : rule_copy_limit_.BeginPeriod()) publisher_.AllowRuleCopies(pid, true);
   if (images_.IsCrowded() && !batch_.more && now_mono_ns >= recycling_next_mono_ns_) {
     recycling_next_mono_ns_ = now_mono_ns + kRecyclingNs;
     RecycleImages();

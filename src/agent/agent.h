@@ -14,7 +14,9 @@
 #include "src/agent/process/process_table.h"
 #include "src/agent/runtime/perf_map/perf_map_runtime.h"
 #include "src/agent/source/kernel_source.h"
+#include "src/agent/unwind/frame_finder_cache.h"
 #include "src/agent/unwind/process_publisher.h"
+#include "src/agent/unwind/rule_copy_limit.h"
 #include "src/agent/unwind/table_store.h"
 #include "src/agent/unwind/walk_finisher.h"
 #include "src/base/result.h"
@@ -36,8 +38,10 @@ struct AgentOptions {
 
 // What the agent did to finish the kernel's walks.
 struct FinishBook {
-  uint64_t asked = 0;                 // samples that came with a copy of their stack
-  uint64_t completed = 0;             // reached a root that way
+  uint64_t asked = 0;               // samples that came with a copy of their stack
+  uint64_t completed = 0;           // reached a root that way
+  uint64_t with_all_registers = 0;  // the tables did not do; of these
+  uint64_t with_all_registers_completed = 0;
   uint64_t tables_not_published = 0;  // times that the kernel refused new tables
 };
 
@@ -64,6 +68,7 @@ class Agent {
   source::KernelSource& source() { return *source_; }
   const unwind::TableStore& tables() const { return tables_; }
   const unwind::PublisherBook& publisher_book() const { return publisher_.book(); }
+  const unwind::RuleCopyLimit& rule_copy_limit() const { return rule_copy_limit_; }
   const FinishBook& finish_book() const { return finish_book_; }
   // Says what was given up, or done again, to stay within the CPU limit.
   limits::CpuGovernor& governor() { return governor_; }
@@ -90,6 +95,7 @@ class Agent {
   void PublishChanged();
   void Publish(uint32_t pid);
   base::Result<object::UnwindTable> BuildTable(uint32_t image_id);
+  base::Result<std::unique_ptr<object::FrameFinder>> OpenFrameFinder(uint32_t image_id);
   void Housekeep(uint64_t now_mono_ns);
   void RecycleImages();
   void ReadGeneratedNames();
@@ -103,7 +109,9 @@ class Agent {
   process::ProcessTable processes_;
   unwind::ProcessPublisher publisher_;
   unwind::TableStore tables_;
+  unwind::FrameFinderCache finders_;
   unwind::WalkFinisher finisher_;
+  unwind::RuleCopyLimit rule_copy_limit_;
   runtime::PerfMapRuntime perf_map_;
   aggregate::Aggregator aggregator_;
   limits::CpuGovernor governor_;

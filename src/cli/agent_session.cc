@@ -208,6 +208,9 @@ RecordingBook MakeBook(agent::Agent& agent, const agent::NamingBook& naming, uin
   detail("process_events", kernel.process_events);
   detail("process_events_lost", kernel.process_events_lost);
   detail("walks_finished_by_agent", agent.finish_book().completed);
+  detail("walks_with_all_registers", agent.finish_book().with_all_registers);
+  detail("walks_with_all_registers_completed", agent.finish_book().with_all_registers_completed);
+  detail("rule_copies_stopped", agent.rule_copy_limit().stopped_count());
   detail("tables_loaded", tables.loaded);
   detail("tables_evicted", tables.evicted);
   detail("tables_too_large", tables.refused_too_large);

@@ -58,10 +58,10 @@ std::span<const abi_mapping> ProcessPublisher::Mappings(uint32_t tgid) const {
   return kernel_.mappings().subspan(entry->second.mapping_first, entry->second.mapping_count);
 }
 
-void ProcessPublisher::AllowStackCopies(uint32_t tgid, bool allowed) {
+void ProcessPublisher::SetFlag(uint32_t tgid, uint32_t flag, bool set) {
   const auto entry = processes_.find(tgid);
   if (entry == processes_.end()) return;
-  const uint32_t flags = allowed ? 0 : ABI_PROCESS_NO_STACK_COPY;
+  const uint32_t flags = set ? entry->second.flags | flag : entry->second.flags & ~flag;
   if (entry->second.flags == flags) return;
   entry->second.flags = flags;
   // Should the kernel refuse, copies go on: a matter of cost only.

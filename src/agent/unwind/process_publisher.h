@@ -36,8 +36,14 @@ class ProcessPublisher {
   void Remove(uint32_t tgid);
   bool Knows(uint32_t tgid, const Identity& identity) const;
   std::span<const abi_mapping> Mappings(uint32_t tgid) const;
-  // Stops (or allows again) stack copies of a process for which they do not help.
-  void AllowStackCopies(uint32_t tgid, bool allowed);
+  // Stops (or allows again) stack copies of a process for which they do not help: those because of
+  // something unknown, and those because of rules that the kernel's walker cannot apply.
+  void AllowStackCopies(uint32_t tgid, bool allowed) {
+    SetFlag(tgid, ABI_PROCESS_NO_STACK_COPY, !allowed);
+  }
+  void AllowRuleCopies(uint32_t tgid, bool allowed) {
+    SetFlag(tgid, ABI_PROCESS_NO_RULE_COPY, !allowed);
+  }
   // Runs of mappings that were given back before the last call may be used again. Two calls must be
   // further apart than a walk in the kernel can last.
   void EndGracePeriod() { extents_.EndGracePeriod(); }
@@ -45,6 +51,8 @@ class ProcessPublisher {
   const PublisherBook& book() const { return book_; }
 
  private:
+  void SetFlag(uint32_t tgid, uint32_t flag, bool set);
+
   KernelTables& kernel_;
   MappingExtents extents_;
   std::unordered_map<uint32_t, abi_process> processes_;

@@ -62,7 +62,10 @@ TEST(ProcessPublisherTest, StackCopiesCanBeStoppedPerProcess) {
   ASSERT_TRUE(publisher.Publish(10, {77, 2}, MappingsAt(0x1000, 1)).ok());
   publisher.AllowStackCopies(10, false);
   EXPECT_EQ(kernel.processes.at(10).flags, uint32_t{ABI_PROCESS_NO_STACK_COPY});
+  publisher.AllowRuleCopies(10, false);
   publisher.AllowStackCopies(10, true);
+  EXPECT_EQ(kernel.processes.at(10).flags, uint32_t{ABI_PROCESS_NO_RULE_COPY});
+  publisher.AllowRuleCopies(10, true);
   EXPECT_EQ(kernel.processes.at(10).flags, 0u);
 }
 

@@ -8,6 +8,7 @@
 
 #include "abi/sample.h"
 #include "abi/unwind.h"
+#include "src/agent/unwind/frame_finder_cache.h"
 #include "src/agent/unwind/kernel_tables.h"
 
 namespace vesta::agent::unwind {
@@ -15,6 +16,7 @@ namespace vesta::agent::unwind {
 struct FinishedWalk {
   std::vector<abi_frame> frames;  // leaf first, the kernel's part included
   abi_stop_reason reason = ABI_STOP_ROOT;
+  bool used_all_registers = false;  // the tables did not do: the images' own rules were applied
 };
 
 class WalkFinisher {
@@ -28,15 +30,23 @@ class WalkFinisher {
     std::function<bool(uint32_t slot)> load_table;
   };
 
-  explicit WalkFinisher(KernelTables& kernel) : kernel_(kernel) {}
+  WalkFinisher(KernelTables& kernel, FrameFinderCache& finders)
+      : kernel_(kernel), finders_(finders) {}
 
-  // Shape: `user` are the kernel's frames; the last one is walked again from `resume`.
-  // Cost:  as the kernel's walk, plus whatever the callbacks load.
+  // Shape: `user` are the kernel's frames; those from resume.frame_index on are walked again.
+  // Cost:  as the kernel's walk, plus whatever the callbacks load; where a rule needs all
+  // registers,
+  //        see DwarfWalkStep.
   FinishedWalk Finish(std::span<const abi_frame> user, const abi_resume& resume,
                       std::span<const std::byte> stack, const Callbacks& callbacks) const;
 
  private:
+  enum class Steps { kByTables, kWithAllRegisters };
+  FinishedWalk Walk(Steps steps, std::span<const abi_frame> user, const abi_resume& resume,
+                    std::span<const std::byte> stack, const Callbacks& callbacks) const;
+
   KernelTables& kernel_;
+  FrameFinderCache& finders_;
 };
 
 }  // namespace vesta::agent::unwind

@@ -44,11 +44,13 @@ class WalkFinisherTest : public testing::Test {
     };
     std::vector<uint64_t> copy = below_sp_;
     copy.insert(copy.end(), stack_.begin(), stack_.end());
-    return WalkFinisher(kernel_).Finish(std::span(&leaf, 1), resume, std::as_bytes(std::span(copy)),
-                                        callbacks);
+    return WalkFinisher(kernel_, finders_)
+        .Finish(std::span(&leaf, 1), resume, std::as_bytes(std::span(copy)), callbacks);
   }
 
   FakeKernelTables kernel_;
+  FrameFinderCache finders_{
+      [](uint32_t) { return base::Error(base::ErrorCode::kNotFound, "no files here"); }, {}};
   std::vector<uint64_t> below_sp_;
   std::vector<uint64_t> stack_{0x401810, 0, 0, 0};
   std::vector<uint32_t> table_ = SmallTable();
