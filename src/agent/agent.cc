@@ -32,12 +32,20 @@ constexpr uint64_t kGraceNs = 20'000'000;
 constexpr uint64_t kGeneratedNamesNs = 250'000'000;
 
 constexpr uint32_t kTableSlots = 16'384;
-constexpr uint32_t kMappingsMax = 32'768;     // 1 MiB; 500 processes of 40 mappings need 20,000
+// Of the kernel's array of mappings; 500 processes of 40 mappings need 20,000.
+constexpr uint32_t kMappingsMin = 16'384;
+constexpr uint32_t kMappingsMax = 131'072;    // as far as the walker's search reaches
 constexpr uint64_t kRingBytesMin = 2u << 20;  // a stack copy takes up to 48 KiB
 constexpr uint64_t kRecordBytesTypical = 1024;
 
 // What the process itself needs: code, libraries, images, processes, and names at the end.
 constexpr uint64_t kBaseBytes = 24u << 20;
+
+// Two percent of the memory; 65,536 where that is 100 MB.
+uint32_t MappingsMax(const AgentOptions& options) {
+  const uint64_t wanted = std::bit_floor(options.memory_limit_bytes / 50 / sizeof(abi_mapping));
+  return static_cast<uint32_t>(std::clamp(wanted, uint64_t{kMappingsMin}, uint64_t{kMappingsMax}));
+}
 
 uint64_t RingBytes(const AgentOptions& options) {
   if (options.ring_bytes != 0) return options.ring_bytes;
@@ -78,7 +86,7 @@ base::Result<std::unique_ptr<Agent>> Agent::Create(const AgentOptions& options) 
   source_options.tick = options.tick;
   source_options.frequency_hz = options.frequency_hz;
   source_options.ring_bytes = static_cast<uint32_t>(RingBytes(options));
-  source_options.mappings_max = kMappingsMax;
+  source_options.mappings_max = MappingsMax(options);
   source_options.table_slots = kTableSlots;
   source_options.chosen_processes_only = options.chosen_processes_only;
   source_options.follow_children = options.follow_children;
@@ -223,16 +231,21 @@ unwind::FinishedWalk Agent::FinishWalk(const source::SampleRecord& record) {
   const abi_sample& sample = *record.sample;
   const unwind::ProcessPublisher::Identity identity{sample.process_start_boot_ns, sample.exec_id};
   ++finish_book_.asked;
-  if (!publisher_.Knows(sample.tgid, identity)) Publish(sample.tgid);
+  // One that found no room is tried again after the next Housekeep, or when it has changed.
+  if (!publisher_.Knows(sample.tgid, identity) && refused_pids_.count(sample.tgid) == 0) {
+    Publish(sample.tgid);
+  }
 
   bool refreshed = false;
   unwind::WalkFinisher::Callbacks callbacks;
   callbacks.mappings = [&]() -> std::span<const abi_mapping> {
-    if (!publisher_.Knows(sample.tgid, identity)) return {};
-    return publisher_.Mappings(sample.tgid);
+    if (publisher_.Knows(sample.tgid, identity)) return publisher_.Mappings(sample.tgid);
+    return MappingsOf(sample.tgid, identity);
   };
   callbacks.refresh_mappings = [&] {
-    if (refreshed) return false;
+    // Where that did not help, it is not tried again before the next Housekeep: some processes have
+    // tens of thousands of mappings.
+    if (refreshed || no_copy_pids_.count(sample.tgid) != 0) return false;
     refreshed = true;
     if (!processes_.Rescan(sample.tgid)) return false;
     Publish(sample.tgid);
@@ -265,14 +278,37 @@ void Agent::PublishChanged() {
 
 // Tells the kernel of the process, or that there is none.
 void Agent::Publish(uint32_t pid) {
+  if (described_pid_ == pid) described_pid_ = 0;
   const process::Process* process = processes_.Find(pid);
   // The count of execs may be unknown yet; the first sample brings it.
   if (process == nullptr || process->exited || process->is_kernel_thread || process->exec_id == 0) {
     publisher_.Remove(pid);
     return;
   }
+  Describe(*process);
+  // Without room the process stays unknown to the kernel, which sends its stacks.
+  const uint64_t start_boot_ns = process->start_is_exact ? process->start_boot_ns : 0;
+  if (publisher_.Publish(pid, {start_boot_ns, process->exec_id}, mappings_).ok()) {
+    refused_pids_.erase(pid);
+  } else {
+    refused_pids_.insert(pid);
+  }
+}
+
+// Of a process that the kernel does not know, although we do.
+std::span<const abi_mapping> Agent::MappingsOf(uint32_t pid,
+                                               const unwind::ProcessPublisher::Identity& identity) {
+  const process::Process* process = processes_.Find(pid);
+  if (process == nullptr || process->exec_id != identity.exec_id) return {};
+  if (process->start_is_exact && process->start_boot_ns != identity.start_boot_ns) return {};
+  if (described_pid_ != pid) Describe(*process);
+  return mappings_;
+}
+
+void Agent::Describe(const process::Process& process) {
+  described_pid_ = process.pid;
   mappings_.clear();
-  for (const process::Mapping& mapping : process->mappings.all()) {
+  for (const process::Mapping& mapping : process.mappings.all()) {
     const uint32_t image_id = mapping.image.value();
     const process::ImageKind kind = images_.image(mapping.image).kind;
     const bool has_table =
@@ -281,9 +317,6 @@ void Agent::Publish(uint32_t pid) {
     mappings_.push_back({mapping.start, mapping.end, mapping.bias, image_id,
                          has_table ? image_id : uint32_t{ABI_TABLE_SLOT_NONE}});
   }
-  // Without room the process stays unknown, which its samples say.
-  const uint64_t start_boot_ns = process->start_is_exact ? process->start_boot_ns : 0;
-  static_cast<void>(publisher_.Publish(pid, {start_boot_ns, process->exec_id}, mappings_).ok());
 }
 
 base::Result<object::UnwindTable> Agent::BuildTable(uint32_t image_id) {
@@ -359,6 +392,7 @@ void Agent::Housekeep(uint64_t now_mono_ns) {
     cpus_ = static_cast<uint32_t>(*cpus);
   }
   ObeyCpuLimit(now_mono_ns);
+  refused_pids_.clear();
   for (const uint32_t pid : no_copy_pids_) publisher_.AllowStackCopies(pid, true);
   no_copy_pids_.clear();
   for (const uint32_t pid : rule_copy_limit_.BeginPeriod()) publisher_.AllowRuleCopies(pid, true);

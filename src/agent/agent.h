@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "src/agent/aggregate/aggregator.h"
@@ -94,6 +95,10 @@ class Agent {
   unwind::FinishedWalk FinishWalk(const source::SampleRecord& record);
   void PublishChanged();
   void Publish(uint32_t pid);
+  std::span<const abi_mapping> MappingsOf(uint32_t pid,
+                                          const unwind::ProcessPublisher::Identity& identity);
+  // Fills mappings_.
+  void Describe(const process::Process& process);
   base::Result<object::UnwindTable> BuildTable(uint32_t image_id);
   base::Result<std::unique_ptr<object::FrameFinder>> OpenFrameFinder(uint32_t image_id);
   void Housekeep(uint64_t now_mono_ns);
@@ -120,7 +125,9 @@ class Agent {
 
   source::KernelBatch batch_;
   std::vector<profile::Frame> frames_;
-  std::vector<abi_mapping> mappings_;
+  std::vector<abi_mapping> mappings_;  // of described_pid_
+  uint32_t described_pid_ = 0;         // 0 = none
+  std::set<uint32_t> refused_pids_;    // the kernel had no room for them since the last Housekeep
   FinishBook finish_book_;
   bool busy_ = true;  // processes come and go, or are new to us: poll sooner
   uint64_t housekeeping_next_mono_ns_ = 0;

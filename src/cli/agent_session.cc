@@ -227,6 +227,7 @@ RecordingBook MakeBook(agent::Agent& agent, const agent::NamingBook& naming, uin
   detail("images_recycled", agent.images().counters().images_recycled);
   detail("tables_not_published", agent.finish_book().tables_not_published);
   detail("processes_without_room", agent.publisher_book().refused_no_room);
+  detail("processes_with_too_many_mappings", agent.publisher_book().refused_too_many);
   for (const auto& [name, value] : LimitDetails(agent.governor())) detail(name.c_str(), value);
   detail("images_unreadable", naming.images_unreadable);
   detail("addresses", naming.addresses);

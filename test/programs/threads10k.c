@@ -1,6 +1,7 @@
 /*
  * Many threads, mostly asleep: threads10k [THREADS] [SECONDS]. Every 64th thread wakes now and then
- * and works a little. Says how many threads ran and ended.
+ * and works a little; together they wake a hundred thousand times a second at most. Says how many
+ * threads ran and ended.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 
 static double end_seconds;
 static int ended;
+static useconds_t sleep_us = 100000;
 
 NOINLINE void thread_work(void)
 {
@@ -22,7 +24,7 @@ static void *thread_main(void *argument)
 	long number = (long)argument;
 
 	while (now_seconds() < end_seconds) {
-		usleep(100000);
+		usleep(sleep_us);
 		if (number % 64 == 0)
 			thread_work();
 	}
@@ -37,6 +39,8 @@ int main(int argc, char **argv)
 	pthread_attr_t attributes;
 	long started = 0;
 
+	if (count > 10000)
+		sleep_us = (useconds_t)(count * 10);
 	end_seconds = now_seconds() + argument_seconds(argc, argv, 2, 5);
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, 64 * 1024);

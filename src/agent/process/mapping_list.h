@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "src/profile/frame.h"
@@ -25,6 +26,7 @@ class MappingList {
   enum class Outcome { kUnchanged, kChanged, kFull };
 
   explicit MappingList(size_t count_max) : count_max_(count_max) {}
+  void SetLimit(size_t count_max) { count_max_ = count_max; }
 
   // What the new mapping covers of older ones is gone, also when there is no room for it (kFull).
   Outcome Add(const Mapping& added);
@@ -36,6 +38,32 @@ class MappingList {
  private:
   size_t count_max_;
   std::vector<Mapping> mappings_;
+};
+
+// The part of a common number of mappings that one list takes.
+class MappingShare {
+ public:
+  // `left` is what is left of the common number; it outlives the share.
+  explicit MappingShare(size_t& left) : left_(&left) {}
+  MappingShare(MappingShare&& other) noexcept
+      : left_(other.left_), count_(std::exchange(other.count_, 0)) {}
+  MappingShare& operator=(MappingShare&& other) noexcept {
+    std::swap(left_, other.left_);
+    std::swap(count_, other.count_);
+    return *this;
+  }
+  ~MappingShare() { Take(0); }
+
+  size_t count_max() const { return count_ + *left_; }
+  // Shape: count <= count_max().
+  void Take(size_t count) {
+    *left_ = *left_ + count_ - count;
+    count_ = count;
+  }
+
+ private:
+  size_t* left_;
+  size_t count_ = 0;
 };
 
 }  // namespace vesta::agent::process

@@ -44,7 +44,11 @@ std::optional<MapsEntry> EntryOf(const MmapEvent& event) {
 }  // namespace
 
 ProcessTable::ProcessTable(const ProcView& proc, ImageStore& images, Options options)
-    : proc_(proc), images_(images), options_(options), tasks_(options.tasks_max) {
+    : proc_(proc),
+      images_(images),
+      options_(options),
+      mappings_left_(options.mappings_total_max),
+      tasks_(options.tasks_max) {
   images_.SetMappingFinder([this](ImageId image) { return FindMapping(image); });
 }
 
@@ -77,7 +81,8 @@ Process* ProcessTable::NewProcess(uint32_t pid) {
     ++counters_.processes_beyond_limit;
     return nullptr;
   }
-  Process& process = processes_.try_emplace(pid, pid, options_.mappings_max).first->second;
+  Process& process =
+      processes_.try_emplace(pid, pid, options_.mappings_max, mappings_left_).first->second;
   process.serial = serial_next_++;
   changed_.insert(pid);
   return &process;
@@ -160,6 +165,7 @@ void ProcessTable::ReadMappings(Process& process, const std::string& maps) {
   const auto now = mappings.all();
   if (std::equal(old.begin(), old.end(), now.begin(), now.end())) return;
   process.mappings = std::move(mappings);
+  process.mappings_share.Take(process.mappings.all().size());
   changed_.insert(process.pid);
 }
 
@@ -174,8 +180,10 @@ bool ProcessTable::AddMapping(Process& process, MappingList& mappings, const Map
   if (process.first_path == nullptr && entry.kind == MappingKind::kFile) {
     process.first_path = std::make_shared<const std::string>(entry.path);
   }
+  mappings.SetLimit(std::min(options_.mappings_max, process.mappings_share.count_max()));
   const auto outcome = mappings.Add({entry.start, entry.end, resolved.bias, resolved.image});
   if (outcome == MappingList::Outcome::kFull) ++counters_.mappings_beyond_limit;
+  if (&mappings == &process.mappings) process.mappings_share.Take(mappings.all().size());
   return outcome != MappingList::Outcome::kUnchanged;
 }
 
@@ -287,7 +295,13 @@ void ProcessTable::Apply(const ForkEvent& event, uint64_t time_mono_ns) {
   child = NewProcess(event.pid);
   if (child == nullptr) return;
   child->comm = parent->comm;
-  child->mappings = parent->mappings;
+  if (const size_t count = parent->mappings.all().size();
+      count <= child->mappings_share.count_max()) {
+    child->mappings = parent->mappings;
+    child->mappings_share.Take(count);
+  } else {
+    counters_.mappings_beyond_limit += count;
+  }
   child->first_path = parent->first_path;
   child->parent_pid = parent->pid;
   child->parent_serial = parent->serial;
@@ -349,6 +363,7 @@ void ProcessTable::StartGeneration(Process& process, uint64_t time_mono_ns, uint
 // Of another program, nothing that lay in memory remains.
 void ProcessTable::ForgetCode(Process& process) {
   process.mappings.Clear();
+  process.mappings_share.Take(0);
   process.first_path = nullptr;
   process.owner.generated_code = process.owner.inherited_code = ImageId();
 }

@@ -21,7 +21,8 @@ namespace vesta::agent::process {
 
 // One incarnation of a pid: from fork or exec to the next exec or the exit.
 struct Process {
-  explicit Process(uint32_t process_pid, size_t mappings_max) : mappings(mappings_max) {
+  Process(uint32_t process_pid, size_t mappings_max, size_t& mappings_left)
+      : mappings(mappings_max), mappings_share(mappings_left) {
     pid = process_pid;
     owner.pid = process_pid;
   }
@@ -35,6 +36,7 @@ struct Process {
   bool is_kernel_thread = false;
   bool exited = false;  // kept a while for samples that are still on their way
   MappingList mappings;
+  MappingShare mappings_share;
   std::shared_ptr<const Labels> labels;  // null until EnsureLabels
   // Path of the first file that it maps: the executable, where that cannot be asked for any more.
   // Null when unknown.
@@ -87,7 +89,8 @@ struct ProcessCounters {
 class ProcessTable {
  public:
   struct Options {
-    size_t mappings_max = 4096;  // per process
+    size_t mappings_max = 32'768;         // per process
+    size_t mappings_total_max = 131'072;  // 4 MiB
     size_t processes_max = 32'768;
     size_t exited_max = 4096;  // kept after their exit
     size_t tasks_max = 65'536;
@@ -200,6 +203,7 @@ class ProcessTable {
   Options options_;
   ProcessCounters counters_;
 
+  size_t mappings_left_;
   std::unordered_map<uint32_t, Process> processes_;    // newest incarnations
   std::unordered_map<uint64_t, Process> retired_;      // earlier ones, by serial
   std::deque<Departed> departed_;                      // in the order of their drop time

@@ -179,6 +179,46 @@ TEST_F(ProcessTableTest, AForkedProcessHasAnImageForItsGeneratedCodeOnceItIsSamp
   EXPECT_EQ(images_.image(of_grandchild).forked_from, of_child);
 }
 
+TEST_F(ProcessTableTest, MappingsOfAllProcessesHaveAnEnd) {
+  ProcessTable::Options options;
+  options.mappings_total_max = 10;
+  Rebuild(options);
+  const auto map_apart = [this](uint32_t pid, int count) {
+    for (int i = 0; i < count; ++i) {
+      ApplyMmap(pid, "/lib/" + std::to_string(i), 2 * kBase + static_cast<uint64_t>(i) * 0x10000);
+    }
+  };
+  Start(10, "one", 100);
+  Start(20, "two", 100);
+  table_->Scan();
+  map_apart(10, 6);
+  map_apart(20, 6);
+  EXPECT_EQ(Paths(10).size(), 7u);
+  EXPECT_EQ(Paths(20).size(), 3u);
+  EXPECT_EQ(table_->counters().mappings_beyond_limit, 4u);
+  EXPECT_TRUE(table_->Rescan(10)) << "what it has already needs no more room";
+  EXPECT_EQ(Paths(10).size(), 7u);
+  ApplyFork(10, 30);
+  EXPECT_TRUE(Paths(30).empty()) << "no room for a copy";
+  EXPECT_EQ(table_->counters().mappings_beyond_limit, 11u);
+
+  ApplyExec(10, "other");
+  EXPECT_TRUE(table_->Rescan(20)) << "an exec gives back what it had";
+  EXPECT_EQ(Paths(20).size(), 7u);
+  ApplyExit(20);
+  proc_.processes.erase(20);
+  proc_.now_mono_ns += 10 * kSecond;
+  table_->Advance(proc_.now_mono_ns);
+  Start(40, "four", 900);
+  for (int i = 0; i < 9; ++i) {
+    proc_.processes[40].mappings.push_back({3 * kBase + static_cast<uint64_t>(i) * 0x10000,
+                                            3 * kBase + static_cast<uint64_t>(i) * 0x10000 + 0x1000,
+                                            0x1000, "/lib/x", FileAt("/lib/x")});
+  }
+  EXPECT_TRUE(table_->EnsureKnown(40));
+  EXPECT_EQ(Paths(40).size(), 10u) << "and so does an exit";
+}
+
 TEST_F(ProcessTableTest, MarksImagesUntilNobodyCanBeSampledInThem) {
   Start(10, "one", 100, "/bin/one");
   Start(20, "two", 100, "/bin/two");
@@ -613,7 +653,10 @@ TEST_F(ProcessTableTest, RescanForgetsWhatWasUnmapped) {
   EXPECT_EQ(Changed(), Pids{});
 }
 
-TEST_F(ProcessTableTest, TenThousandMappingsAreCutAndCounted) {
+TEST_F(ProcessTableTest, TooManyMappingsAreCutAndCounted) {
+  ProcessTable::Options options;
+  options.mappings_max = 4096;
+  Rebuild(options);
   auto& process = Start(10, "a", 100);
   for (uint64_t i = 1; i < 10'000; ++i) {
     const std::string path = "/lib/" + std::to_string(i % 10);

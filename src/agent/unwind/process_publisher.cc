@@ -8,9 +8,10 @@ namespace vesta::agent::unwind {
 base::Result<void> ProcessPublisher::Publish(uint32_t tgid, const Identity& identity,
                                              std::span<const abi_mapping> mappings) {
   const auto count = static_cast<uint32_t>(mappings.size());
-  const auto first = extents_.Allocate(count);
+  const bool is_too_many = count > kernel_.mappings().size() / 4;
+  const auto first = is_too_many ? std::nullopt : extents_.Allocate(count);
   if (!first) {
-    ++book_.refused_no_room;
+    ++(is_too_many ? book_.refused_too_many : book_.refused_no_room);
     Remove(tgid);
     return base::Error(base::ErrorCode::kExhausted, "no room for the " + std::to_string(count) +
                                                         " mappings of process " +

@@ -14,7 +14,8 @@ namespace vesta::agent::unwind {
 
 struct PublisherBook {
   uint64_t published = 0;
-  uint64_t refused_no_room = 0;  // the array of mappings was full
+  uint64_t refused_no_room = 0;   // the array of mappings was full
+  uint64_t refused_too_many = 0;  // a quarter of the array is the most for one process
 };
 
 // Owner: agent thread.
@@ -30,7 +31,8 @@ class ProcessPublisher {
 
   // Replaces what the kernel knows of the process.
   // Shape:  mappings sorted by start, without overlaps.
-  // Errors: Exhausted when there is no room; the process is then unknown to the kernel.
+  // Errors: Exhausted when there is no room, or the process would take more than a quarter of it;
+  //         it is then unknown to the kernel, which sends its stacks.
   base::Result<void> Publish(uint32_t tgid, const Identity& identity,
                              std::span<const abi_mapping> mappings);
   void Remove(uint32_t tgid);

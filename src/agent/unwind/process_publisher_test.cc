@@ -47,13 +47,25 @@ TEST(ProcessPublisherTest, KnowsOnlyTheVeryIncarnation) {
 }
 
 TEST(ProcessPublisherTest, NoRoomLeavesTheProcessUnknownAndIsCounted) {
-  FakeKernelTables kernel(4, 16);
+  FakeKernelTables kernel(4, 64);
   ProcessPublisher publisher(kernel);
-  ASSERT_TRUE(publisher.Publish(1, {1, 1}, MappingsAt(0x1000, 8)).ok());
-  ASSERT_TRUE(publisher.Publish(2, {2, 1}, MappingsAt(0x1000, 8)).ok());
-  EXPECT_FALSE(publisher.Publish(2, {2, 1}, MappingsAt(0x1000, 9)).ok());
+  for (uint32_t pid = 1; pid <= 4; ++pid) {
+    ASSERT_TRUE(publisher.Publish(pid, {pid, 1}, MappingsAt(0x1000, 16)).ok());
+  }
+  EXPECT_FALSE(publisher.Publish(4, {4, 1}, MappingsAt(0x1000, 9)).ok());
   EXPECT_EQ(publisher.book().refused_no_room, 1u);
-  EXPECT_EQ(kernel.processes.count(2), 0u) << "better unknown than with stale mappings";
+  EXPECT_EQ(kernel.processes.count(4), 0u) << "better unknown than with stale mappings";
+}
+
+TEST(ProcessPublisherTest, OneProcessDoesNotTakeTheRoomOfAll) {
+  FakeKernelTables kernel(4, 64);
+  ProcessPublisher publisher(kernel);
+  ASSERT_TRUE(publisher.Publish(1, {1, 1}, MappingsAt(0x1000, 3)).ok());
+  EXPECT_FALSE(publisher.Publish(1, {1, 1}, MappingsAt(0x1000, 17)).ok());
+  EXPECT_EQ(publisher.book().refused_too_many, 1u);
+  EXPECT_EQ(publisher.book().refused_no_room, 0u);
+  EXPECT_EQ(kernel.processes.count(1), 0u);
+  EXPECT_TRUE(publisher.Publish(1, {1, 1}, MappingsAt(0x1000, 16)).ok());
 }
 
 TEST(ProcessPublisherTest, StackCopiesCanBeStoppedPerProcess) {
