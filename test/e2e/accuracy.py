@@ -20,7 +20,7 @@ COMMON = re.compile(r"((\w+(::|\.))?main|main\.(turn|spend|secondWorker)|(first|
 KERNEL_START = 1 << 63
 # How frames without a name of their own are written; see truth.h.
 GAPS, ONE, STOP = {"*", "**"}, "?", "!"
-# perf copies this much of each stack; 65,528 is the most that it can, and less than 600 frames need.
+# perf copies this much of each stack; 65,528 is the most that it can, and 600 frames need more.
 PERF_STACK_BYTES = {"recurse_200": 32768, "recurse_600": 65528}
 PERF_STACK_BYTES_DEFAULT = 16384
 
@@ -185,13 +185,15 @@ def judge(truth, stacks):
     ended: complete, or stopped where the program says that it may, for the reason it names.
     """
     total = inside = complete = ended = kernel = outside = 0
+    found = [(stack, *truth.path_of(stack)) for stack in stacks]
+    # The start of threads has no name in a stripped C library: it is where right paths end.
+    roots = {stack.names[-1] for stack, _, is_right in found if is_right and not stack.reason}
     by_path, right = collections.Counter(), collections.Counter()
     reasons, wrong = collections.Counter(), collections.Counter()
-    for stack in stacks:
-        number, is_right = truth.path_of(stack)
+    for stack, number, is_right in found:
         total += stack.weight
         kernel += stack.weight * stack.kernel
-        reaches_root = not stack.reason and (stack.at_root or is_right)
+        reaches_root = not stack.reason and (stack.at_root or stack.names[-1] in roots)
         may_stop = is_right and bool(stack.reason)
         complete += stack.weight * reaches_root
         ended += stack.weight * (reaches_root or may_stop)
@@ -273,8 +275,8 @@ def measure(record, folder, path, seconds, frequency, perf_frequency=None, build
     result = {"program": name, "cpu_s": round(truth.cpu_ns / 1e9, 3),
               "own_shares": [round(p.cpu_ns / (truth.cpu_ns or 1), 5) for p in truth.paths],
               "leaves": [p.leaf for p in truth.paths],
-              "expected_samples": round(expected), "kept_percent": percent(seen["inside"], expected),
-              "vesta": seen}
+              "expected_samples": round(expected),
+              "kept_percent": percent(seen["inside"], expected), "vesta": seen}
     if perf_frequency:
         result["perf"] = judge(truth, perf_stacks(data, name))
         result["oracle"] = oracle(build, data, name) if build else None

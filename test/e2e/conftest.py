@@ -29,7 +29,7 @@ SOURCES = os.path.join(ROOT, "test", "programs")
 
 # Where a whole stack ends, by name; static programs and musl have the same names.
 ROOT_NAME = re.compile(r"^(_start|_start_c|clone3?|__clone3?|ret_from_fork(_asm)?|start_thread"
-                       r"|runtime\.(goexit|mstart|mcall|systemstack|rt0_go)(\.abi0)?"
+                       r"|runtime\.(goexit|mstart|mcall|morestack|systemstack|rt0_go)(\.abi0)?"
                        r"|_rt0_amd64(_linux)?)$")
 
 

@@ -1,6 +1,6 @@
 /* Hand-written functions inside a normal program: with CFI, without it but with a frame pointer,
- * and with neither (TRUTH_NEITHER), where no table tells the caller and the frame pointer's register
- * holds a number, or what looks like a frame pointer but is another function's (TRUTH_OTHER_RBP). */
+ * and with neither (TRUTH_NEITHER), where no table tells the caller and rbp holds a number, or what
+ * looks like a frame pointer but is another function's (TRUTH_OTHER_RBP). */
 #include "truth.h"
 
 typedef unsigned (*callee)(unsigned rounds);

@@ -1,5 +1,5 @@
-//! Rust calls: panics that are caught, closures, generics, trait objects, and a comparison inside of
-//! the standard library's sort.
+//! Rust calls: panics that are caught, closures, generics, trait objects, and a comparison inside
+//! of the standard library's sort.
 mod truth;
 use truth::Path;
 
@@ -130,8 +130,8 @@ fn sort_outer(rounds: u32) -> u32 {
 fn main() {
     std::panic::set_hook(Box::new(|_| {}));
     let mut paths = [
-        Path::new(&["calls::trait_leaf", "~TraitStage", "calls::trait_outer", "calls::main"], trait_outer,
-                  20),
+        Path::new(&["calls::trait_leaf", "~TraitStage", "calls::trait_outer", "calls::main"],
+                  trait_outer, 20),
         Path::new(&["calls::closure_leaf", "*", "calls::call_closure", "calls::closure_outer",
                     "calls::main"], closure_outer, 20),
         Path::new(&["calls::generic_leaf", "~generic_step", "calls::generic_outer", "calls::main"],

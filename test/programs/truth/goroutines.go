@@ -2,9 +2,12 @@
 // runs while a panic unwinds, and a stack that grows. Also built stripped.
 package main
 
-import "sync"
+import (
+	"runtime"
+	"sync"
+)
 
-// Loops are written into each leaf, since the compiler does not inline every loop.
+// The loop is written into each leaf, so that it runs in the leaf's own frame.
 //
 //go:noinline
 func plainLeaf(rounds uint32) uint32 {
@@ -100,9 +103,11 @@ func growStep(rounds uint32) uint32 {
 
 //go:noinline
 func freshGoroutine(rounds uint32, cpuNs *int64, done *sync.WaitGroup) {
+	runtime.LockOSThread()
 	before := threadCPUNs()
 	growStep(rounds)
 	*cpuNs += threadCPUNs() - before
+	runtime.UnlockOSThread()
 	done.Done()
 }
 

@@ -14,11 +14,11 @@ import (
 )
 
 type path struct {
-	Frames      []string          `json:"frames"`
+	Frames      []string            `json:"frames"`
 	Enter       func(uint32) uint32 `json:"-"`
-	GoalPercent int64             `json:"goal_percent"`
-	CPUNs       int64             `json:"cpu_ns"`
-	selfCounted bool              // Enter adds to CPUNs itself
+	GoalPercent int64               `json:"goal_percent"`
+	CPUNs       int64               `json:"cpu_ns"`
+	selfCounted bool                // Enter adds to CPUNs itself
 }
 
 const clockThreadCPU = 3
@@ -30,7 +30,6 @@ func threadCPUNs() int64 {
 	return now.Nano()
 }
 
-// burn is inlined into each leaf by hand, since loops are not always.
 func seconds() float64 {
 	if len(os.Args) > 1 {
 		if value, err := strconv.ParseFloat(os.Args[1], 64); err == nil {

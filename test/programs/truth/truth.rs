@@ -54,8 +54,8 @@ pub fn spend(paths: &mut [Path]) {
         let rounds = 100_000 + (random >> 10) % 1_900_000;
         let mut next = 0;
         for i in 1..paths.len() {
-            if paths[i].cpu_ns * paths[next].goal_percent < paths[next].cpu_ns * paths[i].goal_percent
-            {
+            let (path, best) = (&paths[i], &paths[next]);
+            if path.cpu_ns * best.goal_percent < best.cpu_ns * path.goal_percent {
                 next = i;
             }
         }
