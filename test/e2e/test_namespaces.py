@@ -303,3 +303,20 @@ def test_labels_of_a_control_group(record, hierarchy, name):
                            f"echo $$ > {group}/cgroup.procs; exec {PROGRAMS}/spin_22 0.3")
     labels = recording.of("spin_22")[0].labels
     assert {key: labels.get(key) for key in wanted} == wanted
+
+
+@pytest.mark.parametrize("hierarchy", ["1", "2"])
+def test_programs_of_five_milliseconds_have_names_and_labels(record, hierarchy):
+    """They are gone when we look: name and path come from the kernel's events, labels from the
+    shell that started them."""
+    with control_group(hierarchy, GROUPS["docker"][0]) as group:
+        recording = record(*RATE, "--", "sh", "-c", f"echo $$ > {group}/cgroup.procs; "
+                           f"for i in $(seq 100); do {PROGRAMS}/spin_24 0.005; done")
+    samples = recording.of("spin_24")
+    assert weight(samples) >= 60
+    assert part(samples, lambda s: s.labels.get("exe") == f"{PROGRAMS}/spin_24") >= 0.97
+    assert part(samples, lambda s: s.labels.get("container.id") == CONTAINER) >= 0.97
+    assert part(samples, lambda s: "incomplete" not in s.labels) >= 0.97
+    details = recording.book["details"]
+    assert details["labels_unknown"] <= 2
+    assert details["labels_inherited"] >= 5, "the test means programs that are gone"

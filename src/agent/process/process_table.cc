@@ -17,6 +17,10 @@ using profile::ImageId;
 constexpr uint64_t kExecExitNs = 200'000;
 // How far back we look for a process that can still be asked.
 constexpr size_t kAncestorsMax = 8;
+// Labels are read again when they are this old: of a process that hands them down to one that is
+// gone, and of one that is sampled. One reading costs four files of /proc.
+constexpr uint64_t kLabelsFreshNs = 250'000'000;
+constexpr uint64_t kLabelsStaleNs = 60'000'000'000;
 constexpr uint64_t kRetryFirstNs = 10'000'000;
 constexpr uint64_t kRetryMaxNs = 10'000'000'000;
 constexpr size_t kRetriesMax = 8192;  // beyond, all pids may be tried at once again
@@ -549,6 +553,20 @@ void ProcessTable::ReadLabels(Process& process) {
   process.labels_mono_ns = now_mono_ns;
 }
 
+// Reads the labels again when they are older than that: control groups change without an event.
+// Samples from now on are those of a new task if the labels are others.
+void ProcessTable::RefreshLabels(Process& process, uint64_t age_ns_max) {
+  const uint64_t now_mono_ns = proc_.NowMonoNs();
+  if (process.labels != nullptr && now_mono_ns < process.labels_mono_ns + age_ns_max) return;
+  auto labels = ReadOwnLabels(process);
+  if (!labels) return;
+  process.labels_mono_ns = now_mono_ns;
+  auto fresh = tasks_.Intern(std::move(*labels));
+  if (fresh == process.labels) return;
+  process.labels = std::move(fresh);
+  process.task = TaskId();
+}
+
 Process* ProcessTable::ParentOf(const Process& process) {
   if (process.parent_pid == 0) return nullptr;
   Process* parent = Get(process.parent_pid);
@@ -561,12 +579,7 @@ Process* ProcessTable::ParentOf(const Process& process) {
 std::shared_ptr<const Labels> ProcessTable::LabelsOfAncestor(const Process& process) {
   Process* ancestor = ParentOf(process);
   for (size_t i = 0; ancestor != nullptr && i < kAncestorsMax; ++i) {
-    if (ancestor->labels == nullptr) {
-      if (auto labels = ReadOwnLabels(*ancestor)) {
-        ancestor->labels = tasks_.Intern(std::move(*labels));
-        ancestor->labels_mono_ns = proc_.NowMonoNs();
-      }
-    }
+    RefreshLabels(*ancestor, kLabelsFreshNs);
     if (ancestor->labels != nullptr && (ancestor->labels->known || ancestor->labels->inherited)) {
       return ancestor->labels;
     }
@@ -592,6 +605,7 @@ void ProcessTable::ResetTasks() {
 }
 
 TaskId ProcessTable::TaskOfProcess(Process& process) {
+  if (process.labels != nullptr && process.labels->known) RefreshLabels(process, kLabelsStaleNs);
   if (process.task != TaskId()) return process.task;
   if (process.labels == nullptr) ReadLabels(process);
   process.task = tasks_.Add({process.pid, process.start_boot_ns, process.comm, process.labels});

@@ -193,6 +193,7 @@ class ProcessTable {
   TaskId TaskOfProcess(Process& process);
   TaskId TaskOfStranger(const SampledThread& thread);
   std::optional<Labels> ReadOwnLabels(Process& process);
+  void RefreshLabels(Process& process, uint64_t age_ns_max);
   std::shared_ptr<const Labels> LabelsOfAncestor(const Process& process);
   Process* ParentOf(const Process& process);
   uint32_t LivingAncestorOf(const Process& process);

@@ -729,6 +729,38 @@ TEST_F(ProcessTableTest, LabelsOfAProcessThatIsGoneAreThoseOfItsParent) {
   EXPECT_TRUE(table_->Find(10)->labels->known);
 }
 
+TEST_F(ProcessTableTest, AProcessThatMovedToAnotherControlGroupHandsThatDown) {
+  Start(10, "sh", 100, "/bin/sh");
+  table_->Scan();
+  EXPECT_EQ(TaskOf(10).labels->unit, "");
+  proc_.processes[10].cgroup = "0::/system.slice/shop.service\n";
+  proc_.now_mono_ns += kSecond;
+  ApplyFork(10, 11);
+  ApplyExec(11, "job");
+  ApplyExit(11);
+  EXPECT_EQ(TaskOf(11).labels->unit, "shop.service");
+  EXPECT_EQ(TaskOf(10).labels->unit, "shop.service") << "its own samples follow";
+}
+
+TEST_F(ProcessTableTest, LabelsAreReadAgainAfterAMinute) {
+  Start(10, "a", 100);
+  table_->Scan();
+  const TaskId before = table_->TaskOf({10, 0, 0, Tick(), "a"});
+  proc_.now_mono_ns += 59 * kSecond;
+  proc_.processes[10].cgroup = "0::/system.slice/shop.service\n";
+  EXPECT_EQ(table_->TaskOf({10, 0, 0, Tick(), "a"}), before);
+  proc_.now_mono_ns += kSecond;
+  const TaskId after = table_->TaskOf({10, 0, 0, Tick(), "a"});
+  EXPECT_EQ(table_->task(after).labels->unit, "shop.service");
+  EXPECT_EQ(table_->task(before).labels->unit, "");
+  proc_.now_mono_ns += 61 * kSecond;
+  EXPECT_EQ(table_->TaskOf({10, 0, 0, Tick(), "a"}), after);
+  // Gone: what is known stays.
+  proc_.processes.erase(10);
+  proc_.now_mono_ns += 61 * kSecond;
+  EXPECT_EQ(table_->TaskOf({10, 0, 0, Tick(), "a"}), after);
+}
+
 TEST_F(ProcessTableTest, ANewProcessWithThePidOfTheParentHandsNothingDown) {
   Start(10, "sh", 100, "/bin/sh").cgroup = "0::/system.slice/shop.service\n";
   table_->Scan();
