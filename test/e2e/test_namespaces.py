@@ -12,7 +12,7 @@ import pytest
 
 from conftest import PROGRAMS, weight
 from test_stacks import part
-from test_code_places import PLUGIN, RATE, assert_path, spin_path
+from test_code_places import PLUGIN, RATE, assert_path, build_plugin, spin_path
 
 NOBODY = 65534
 IS_MOUNT = os.path.ismount("/")
@@ -231,6 +231,20 @@ def test_namespaces_that_are_gone_when_we_look(record, folder):
     assert weight(user) >= 100
     assert recording.share("^spin_leaf_21$", user) >= 0.9
     assert part(user, lambda s: "incomplete" not in s.labels) >= 0.9
+
+
+def test_file_system_can_be_unmounted_while_its_files_are_known(folder, record):
+    """And code that ran from there keeps its names."""
+    os.mkdir(f"{folder}/disk")
+    build_plugin(f"{folder}/plugin.so")  # no other test has this very file
+    script = (f"mount -t tmpfs none {folder}/disk && cp {folder}/plugin.so {folder}/disk/p.so && "
+              f"{PROGRAMS}/code_places plugin 1 {folder}/disk/p.so; umount {folder}/disk")
+    command, base = record.command(*RATE, "--", "sh", "-c", script)
+    with subprocess.Popen(["unshare", "--mount", *command], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as process:
+        recording = record.result(process, base, time.monotonic())
+    assert recording.code == 0, f"umount says: {recording.stderr}"
+    assert recording.share("^new_plugin_spin$", recording.of("code_places")) >= 0.9
 
 
 # --- Labels --------------------------------------------------------------------------------------

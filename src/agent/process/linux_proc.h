@@ -17,6 +17,8 @@ namespace vesta::agent::process {
 // up with the process's root as "/" also for symbolic links, and only in the kernel's own cache, so
 // that they start no automounter. A file on a network file system whose server is gone can still
 // block a read, as it blocks the programs that run from it.
+// Files are kept open on copies of their mounts, so that these can be unmounted (their devices stay
+// in use until the file is closed).
 class LinuxProc final : public ProcView {
  public:
   // Where the proc file system of the initial pid namespace is mounted.
@@ -43,6 +45,7 @@ class LinuxProc final : public ProcView {
 
   std::string root_;
   uint64_t tick_ns_;
+  mutable uint64_t copy_next_mono_ns_ = 0;  // see Reopen
 };
 
 }  // namespace vesta::agent::process
