@@ -16,7 +16,8 @@
 #include "src/object/eh_frame_program.h"
 #include "src/object/fiber_start.h"
 #include "src/object/frame_architecture.h"
-#include "src/object/init_code.h"
+#include "src/object/frame_sections.h"
+#include "src/object/uncovered_code.h"
 #include "src/object/unwind_row.h"
 
 namespace vesta::object {
@@ -28,6 +29,10 @@ using base::ErrorCode;
 using base::Result;
 
 constexpr uint64_t kSectionBytesMax = 256 << 20;
+constexpr uint64_t kDebugFrameBytesMax = 64 << 20;  // decompressed
+// Offsets in both sections are smaller.
+constexpr uint32_t kOfDebugFrame = uint32_t{1} << 31;
+static_assert(kSectionBytesMax < kOfDebugFrame);
 constexpr size_t kEntriesMax = 4 << 20;
 constexpr uint64_t kRowsMax = 16 << 20;
 constexpr uint64_t kSpanBytesMax = 1 << 30;
@@ -82,17 +87,26 @@ class UnwindTableBuilder {
   Result<UnwindTable> Build(std::span<const RowRange> overrides);
 
  private:
-  // Where and how the image keeps its call frame information.
-  Result<void> LoadSection();
-  Result<bool> LoadEhFrameBySection();
-  Result<bool> LoadEhFrameByHeader();
-  Result<bool> LoadDebugFrame();
-  Result<void> LoadBytes(uint64_t file_offset, uint64_t size_bytes);
+  // A section of call frame information.
+  struct Source {
+    LoadedFrameSection loaded;
+    std::unique_ptr<FrameEntryReader> reader;
+    std::vector<std::optional<FrameRules>> initial_rules;  // per CommonEntry
+  };
+  // An entry that has begun and not ended.
+  struct OpenEntry {
+    FrameEntry entry;
+    const Source* source = nullptr;
+  };
 
-  // What it covers.
+  Result<void> LoadSections(bool has_overrides);
+
+  // What they cover.
   void IndexEntries();
+  void IndexEntriesOf(Source& source, uint32_t key_flag);
   std::optional<AddressRange> ClipToCode(uint64_t start_vaddr, uint64_t end_vaddr) const;
   void PrepareOverrides(std::span<const RowRange> overrides);
+  void AddUncoveredCode();
   std::optional<RowRange> EntryPoint() const;
   std::vector<RowRange> FindSignalReturns() const;
   void ScanForSignalReturns(const LoadSegment& segment, uint64_t size_bytes,
@@ -100,8 +114,8 @@ class UnwindTableBuilder {
 
   // From entries to rows.
   void WriteRows(RowWriter& writer);
-  void WriteEntry(RowWriter& writer, const FrameEntry& entry, uint64_t from_vaddr,
-                  uint64_t to_vaddr, bool follows_gap);
+  void WriteEntry(RowWriter& writer, const OpenEntry& open, uint64_t from_vaddr, uint64_t to_vaddr,
+                  bool follows_gap);
 
   const ElfFile& elf_;
   const ByteSource& source_;
@@ -109,18 +123,17 @@ class UnwindTableBuilder {
   UnwindTableStats stats_;
   bool promises_rules_ = false;
 
-  std::unique_ptr<std::byte[]> bytes_;
-  FrameSection section_;
-  std::unique_ptr<FrameEntryReader> reader_;
+  Source eh_frame_;
+  Source debug_frame_;  // speaks where .eh_frame does not
   std::vector<LoadSegment> code_segments_;
   uint64_t base_vaddr_ = 0;  // start of the lowest code
   // One per usable FDE: start from base_vaddr_ in the upper half, offset in the section in the
-  // lower one; sorted.
+  // lower one, with kOfDebugFrame; sorted.
   std::vector<uint64_t> keys_;
-  std::vector<std::optional<FrameRules>> initial_rules_;  // per CommonEntry
   bool has_signal_frame_ = false;
   bool covers_entry_point_ = false;
   uint64_t after_entry_point_vaddr_ = std::numeric_limits<uint64_t>::max();
+  CodeCoverage described_;  // by entries, and by overrides once they are prepared
   AddressRange covered_{std::numeric_limits<uint64_t>::max(), 0};
 
   std::vector<RowRange> overrides_;
@@ -129,77 +142,23 @@ class UnwindTableBuilder {
   uint64_t instruction_bytes_left_ = 0;
 };
 
-Result<void> UnwindTableBuilder::LoadBytes(uint64_t file_offset, uint64_t size_bytes) {
-  if (size_bytes > kSectionBytesMax) {
-    return Error(ErrorCode::kExhausted, "call frame information of more than 256 MiB");
+Result<void> UnwindTableBuilder::LoadSections(bool has_overrides) {
+  ASSIGN_OR_RETURN(const auto eh_frame, FindEhFrame(elf_, source_));
+  if (eh_frame.has_value()) {
+    ASSIGN_OR_RETURN(eh_frame_.loaded, LoadFrameSection(source_, *eh_frame, kSectionBytesMax));
   }
-  if (file_offset > source_.size_bytes() || size_bytes > source_.size_bytes() - file_offset) {
-    return Error(ErrorCode::kCorrupt, "the call frame information lies outside the file");
+  const auto debug_frame = FindDebugFrame(elf_);
+  // Go's linker describes all Go code once more there; the function table has told it already.
+  const bool is_go = !elf_.go_build_id().empty() || elf_.FindSection(".gopclntab") != nullptr;
+  if (debug_frame.has_value() && !(is_go && has_overrides)) {
+    auto loaded = LoadFrameSection(source_, *debug_frame, kDebugFrameBytesMax);
+    if (!loaded.ok() && !eh_frame.has_value()) return loaded.error();
+    if (loaded.ok()) debug_frame_.loaded = std::move(loaded).value();
+    stats_.refused_debug_frame = !loaded.ok();
   }
-  const auto size = static_cast<size_t>(size_bytes);
-  bytes_.reset(new std::byte[size]);  // not zeroed: all of it is read over
-  RETURN_IF_ERROR(source_.ReadAt(file_offset, std::span(bytes_.get(), size)));
-  section_.bytes = std::span<const std::byte>(bytes_.get(), size);
-  stats_.eh_frame_bytes = size_bytes;
-  promises_rules_ = true;
-  return {};
-}
-
-Result<bool> UnwindTableBuilder::LoadEhFrameBySection() {
-  const Section* const section = elf_.FindSection(".eh_frame");
-  if (section == nullptr || section->type == SHT_NOBITS) return false;
-  if (section->type == SHT_NULL) {
-    return Error(ErrorCode::kCorrupt, "the call frame information lies outside the file");
-  }
-  RETURN_IF_ERROR(LoadBytes(section->file_offset, section->size_bytes));
-  section_.vaddr = section->vaddr;
-  return true;
-}
-
-Result<bool> UnwindTableBuilder::LoadEhFrameByHeader() {
-  if (!elf_.eh_frame_header().has_value()) return false;
-  const uint64_t header_vaddr = elf_.eh_frame_header()->vaddr;
-  const auto header_offset = elf_.FileOffsetOf(header_vaddr);
-  if (!header_offset.has_value()) return false;
-  // version, encoding of the pointer to .eh_frame, two more encodings, the pointer.
-  ASSIGN_OR_RETURN(const auto header, source_.Read(*header_offset, 12));
-  if (std::to_integer<uint8_t>(header[0]) != 1) return false;
-  size_t position = 4;
-  const auto pointer = ReadEncodedPointer(header, position, header_vaddr,
-                                          std::to_integer<uint8_t>(header[1]), header_vaddr);
-  if (!pointer.has_value() || pointer->is_indirect) return false;
-  for (const LoadSegment& segment : elf_.load_segments()) {
-    if (pointer->value < segment.vaddr ||
-        pointer->value - segment.vaddr >= segment.file_size_bytes) {
-      continue;
-    }
-    const uint64_t inside = pointer->value - segment.vaddr;
-    RETURN_IF_ERROR(LoadBytes(segment.file_offset + inside, segment.file_size_bytes - inside));
-    section_.vaddr = pointer->value;
-    section_.ends_at_terminator = true;
-    return true;
-  }
-  return false;
-}
-
-Result<bool> UnwindTableBuilder::LoadDebugFrame() {
-  const Section* const section = elf_.FindSection(".debug_frame");
-  if (section == nullptr || section->type == SHT_NOBITS || section->type == SHT_NULL) return false;
-  if ((section->flags & SHF_COMPRESSED) != 0) {
-    stats_.skipped_compressed_debug_frame = true;
-    return false;
-  }
-  RETURN_IF_ERROR(LoadBytes(section->file_offset, section->size_bytes));
-  section_.kind = FrameSectionKind::kDebugFrame;
-  return true;
-}
-
-Result<void> UnwindTableBuilder::LoadSection() {
-  ASSIGN_OR_RETURN(const bool by_section, LoadEhFrameBySection());
-  if (by_section) return {};
-  ASSIGN_OR_RETURN(const bool by_header, LoadEhFrameByHeader());
-  if (by_header) return {};
-  ASSIGN_OR_RETURN([[maybe_unused]] const bool by_debug_frame, LoadDebugFrame());
+  stats_.eh_frame_bytes =
+      eh_frame_.loaded.section.bytes.size() + debug_frame_.loaded.section.bytes.size();
+  promises_rules_ = stats_.eh_frame_bytes != 0;
   return {};
 }
 
@@ -218,10 +177,10 @@ std::optional<AddressRange> UnwindTableBuilder::ClipToCode(uint64_t start_vaddr,
   return std::nullopt;
 }
 
-void UnwindTableBuilder::IndexEntries() {
-  reader_ = std::make_unique<FrameEntryReader>(section_);
+void UnwindTableBuilder::IndexEntriesOf(Source& source, uint32_t key_flag) {
+  source.reader = std::make_unique<FrameEntryReader>(source.loaded.section);
   const uint64_t entry_point = elf_.entry_vaddr();
-  while (const auto step = reader_->Next()) {
+  while (const auto step = source.reader->Next()) {
     std::optional<AddressRange> range;
     if (step->entry.has_value()) {
       range = ClipToCode(step->entry->start_vaddr, step->entry->end_vaddr);
@@ -231,7 +190,8 @@ void UnwindTableBuilder::IndexEntries() {
       ++stats_.fde_damaged_count;
       continue;
     }
-    keys_.push_back((range->start_vaddr - base_vaddr_) << 32 | step->offset);
+    keys_.push_back((range->start_vaddr - base_vaddr_) << 32 | step->offset | key_flag);
+    described_.Add(range->start_vaddr, range->end_vaddr);
     covered_.start_vaddr = std::min(covered_.start_vaddr, range->start_vaddr);
     covered_.end_vaddr = std::max(covered_.end_vaddr, range->end_vaddr);
     if (range->start_vaddr > entry_point) {
@@ -239,17 +199,23 @@ void UnwindTableBuilder::IndexEntries() {
     } else if (range->end_vaddr > entry_point) {
       covers_entry_point_ = true;
     }
-    const auto& common = reader_->common_entries()[step->entry->common_index];
+    const auto& common = source.reader->common_entries()[step->entry->common_index];
     has_signal_frame_ = has_signal_frame_ || common.is_signal_frame;
   }
-  if (reader_->stopped_early()) ++stats_.fde_damaged_count;
+  if (source.reader->stopped_early()) ++stats_.fde_damaged_count;
+  for (const CommonEntry& common : source.reader->common_entries()) {
+    source.initial_rules.push_back(
+        FrameProgram::InitialRules(architecture_, common, source.loaded.section));
+  }
+}
+
+void UnwindTableBuilder::IndexEntries() {
+  IndexEntriesOf(eh_frame_, 0);
+  IndexEntriesOf(debug_frame_, kOfDebugFrame);
   stats_.fde_count = keys_.size();
   SortByStart(keys_);
-  for (const CommonEntry& common : reader_->common_entries()) {
-    initial_rules_.push_back(FrameProgram::InitialRules(architecture_, common, section_));
-  }
   // An entry with others inside is run again for each piece; nobody may make that quadratic.
-  instruction_bytes_left_ = section_.bytes.size() * 4 + (1 << 20);
+  instruction_bytes_left_ = stats_.eh_frame_bytes * 4 + (1 << 20);
 }
 
 std::vector<RowRange> UnwindTableBuilder::FindSignalReturns() const {
@@ -336,8 +302,6 @@ void UnwindTableBuilder::PrepareOverrides(std::span<const RowRange> overrides) {
     const auto code = ClipToCode(range.start_vaddr, range.end_vaddr);
     if (code.has_value()) found.push_back({code->start_vaddr, code->end_vaddr, range.row_bits});
   }
-  const auto init_code = InitCodeRanges(elf_, source_);
-  found.insert(found.end(), init_code.begin(), init_code.end());
   if (has_signal_frame_) {  // a C library
     if (const auto fiber_start = FiberStartRange(elf_, source_)) found.push_back(*fiber_start);
   }
@@ -347,6 +311,7 @@ void UnwindTableBuilder::PrepareOverrides(std::span<const RowRange> overrides) {
     });
     if (is_free) overrides_.push_back(range);
   }
+  AddUncoveredCode();
   if (const auto entry_point = EntryPoint()) overrides_.push_back(*entry_point);
   std::stable_sort(overrides_.begin(), overrides_.end(), by_start);
   for (const RowRange& range : overrides_) {
@@ -355,20 +320,36 @@ void UnwindTableBuilder::PrepareOverrides(std::span<const RowRange> overrides) {
   }
 }
 
-void UnwindTableBuilder::WriteEntry(RowWriter& writer, const FrameEntry& entry, uint64_t from_vaddr,
+// Rules that code without any other ones gives itself.
+void UnwindTableBuilder::AddUncoveredCode() {
+  for (const RowRange& range : overrides_) described_.Add(range.start_vaddr, range.end_vaddr);
+  const UncoveredCode uncovered = FindUncoveredCode(elf_, source_, described_);
+  for (const RowRange& range : uncovered.frames.rows) {
+    const auto code = ClipToCode(range.start_vaddr, range.end_vaddr);
+    if (!code.has_value()) continue;
+    overrides_.push_back({code->start_vaddr, code->end_vaddr, range.row_bits});
+  }
+  stats_.scanned_code_bytes = uncovered.scanned_bytes;
+  stats_.left_out_code_bytes = uncovered.left_out_bytes;
+  stats_.confirmed_function_count = uncovered.frames.confirmed_count;
+  stats_.rejected_function_count = uncovered.frames.rejected_count;
+}
+
+void UnwindTableBuilder::WriteEntry(RowWriter& writer, const OpenEntry& open, uint64_t from_vaddr,
                                     uint64_t to_vaddr, bool follows_gap) {
-  const CommonEntry& common = reader_->common_entries()[entry.common_index];
+  const FrameEntry& entry = open.entry;
+  const CommonEntry& common = open.source->reader->common_entries()[entry.common_index];
   if (common.is_signal_frame) {
     writer.SetRow(from_vaddr, SpecialRowBits(ABI_SPECIAL_SIGNAL));
     return;
   }
-  const auto& initial = initial_rules_[entry.common_index];
+  const auto& initial = open.source->initial_rules[entry.common_index];
   const RowWriter::Mark before = writer.mark();
   bool is_damaged = !initial.has_value() || entry.instructions.size() > instruction_bytes_left_;
   if (!is_damaged) {
     instruction_bytes_left_ -= entry.instructions.size();
     uint32_t row_bits = kNoneBits;
-    program_.Start(common, *initial, entry, section_);
+    program_.Start(common, *initial, entry, open.source->loaded.section);
     while (program_.Next()) {
       if (program_.rules_changed()) row_bits = encoder_.Encode(program_.rules());
       if (program_.end_vaddr() <= from_vaddr) continue;
@@ -391,20 +372,22 @@ void UnwindTableBuilder::WriteEntry(RowWriter& writer, const FrameEntry& entry, 
 }
 
 // Sweeps over the code once. Entries may lie inside others: those that began and have not ended are
-// on a stack, and the one that began last speaks.
+// on a stack, and the one that began last speaks; of .debug_frame, when none of .eh_frame is open.
 void UnwindTableBuilder::WriteRows(RowWriter& writer) {
-  std::vector<FrameEntry> open;
+  std::vector<OpenEntry> open_of_eh_frame;
+  std::vector<OpenEntry> open_of_debug_frame;
   uint64_t position = covered_.start_vaddr;
   bool follows_gap = false;
   const auto advance = [&](uint64_t to_vaddr) {
-    while (!open.empty() && position < to_vaddr) {
-      const FrameEntry top = open.back();
-      if (top.end_vaddr <= position) {
+    while (position < to_vaddr) {
+      auto& open = open_of_eh_frame.empty() ? open_of_debug_frame : open_of_eh_frame;
+      if (open.empty()) break;
+      if (open.back().entry.end_vaddr <= position) {
         open.pop_back();
         continue;
       }
-      const uint64_t end = std::min(top.end_vaddr, to_vaddr);
-      WriteEntry(writer, top, position, end, follows_gap);
+      const uint64_t end = std::min(open.back().entry.end_vaddr, to_vaddr);
+      WriteEntry(writer, open.back(), position, end, follows_gap);
       position = end;
       follows_gap = false;
     }
@@ -413,11 +396,13 @@ void UnwindTableBuilder::WriteRows(RowWriter& writer) {
     position = to_vaddr;
   };
   for (const uint64_t key : keys_) {
-    auto entry = reader_->ReadEntryAt(static_cast<uint32_t>(key));
+    const bool is_of_debug_frame = (key & kOfDebugFrame) != 0;
+    const Source& source = is_of_debug_frame ? debug_frame_ : eh_frame_;
+    auto entry = source.reader->ReadEntryAt(static_cast<uint32_t>(key) & ~kOfDebugFrame);
     CHECK(entry.has_value());  // it could be read when it was indexed
     advance(entry->start_vaddr);
     entry->end_vaddr = ClipToCode(entry->start_vaddr, entry->end_vaddr)->end_vaddr;
-    open.push_back(*entry);
+    (is_of_debug_frame ? open_of_debug_frame : open_of_eh_frame).push_back({*entry, &source});
     if (writer.row_count() > kRowsMax) return;
   }
   advance(std::numeric_limits<uint64_t>::max());
@@ -430,7 +415,7 @@ Result<UnwindTable> UnwindTableBuilder::Build(std::span<const RowRange> override
     code_segments_.push_back(segment);
     base_vaddr_ = std::min(base_vaddr_, segment.vaddr);
   }
-  const auto loaded = LoadSection();
+  const auto loaded = LoadSections(!overrides.empty());
   if (!loaded.ok() && overrides.empty()) return loaded.error();
   IndexEntries();
   if (promises_rules_ && keys_.empty() && stats_.fde_damaged_count > 0 && overrides.empty()) {
@@ -445,7 +430,7 @@ Result<UnwindTable> UnwindTableBuilder::Build(std::span<const RowRange> override
       return Error(ErrorCode::kUnsupported, "the code lies too far apart for an unwind table");
     }
     // Untouched memory costs nothing; a row takes four bytes of call frame information or more.
-    RowWriter writer(covered_.start_vaddr, covered_.end_vaddr, section_.bytes.size() / 4 + 64,
+    RowWriter writer(covered_.start_vaddr, covered_.end_vaddr, stats_.eh_frame_bytes / 4 + 64,
                      overrides_);
     WriteRows(writer);
     if (writer.row_count() > kRowsMax) {

@@ -21,8 +21,12 @@ struct UnwindTableStats {
   uint64_t row_count = 0;
   uint64_t rule_count = 0;  // rules that did not fit into a row
   uint64_t unsupported_row_count = 0;
-  // The only rules lie in a compressed .debug_frame, which is not read.
-  bool skipped_compressed_debug_frame = false;
+  // Code that no entry describes, and what was made of it (uncovered_code.h).
+  uint64_t scanned_code_bytes = 0;
+  uint64_t left_out_code_bytes = 0;  // too much of it: falls back to the frame pointer
+  uint64_t confirmed_function_count = 0;
+  uint64_t rejected_function_count = 0;
+  bool refused_debug_frame = false;  // compressed in an unknown way, damaged, or too large
 };
 
 struct UnwindTable {
@@ -42,9 +46,8 @@ struct RowRange {
 //         root, and signal return trampolines of static programs, of Go programs and of libraries
 //         that can be started (musl's) are found by their machine code. The overrides, in any
 //         order, win over everything; where two overlap, the one that starts first.
-// Cost:   one pass over .eh_frame (or .debug_frame) and one sort. Memory while it runs: the
-// section,
-//         8 bytes per FDE, 4 bytes per row.
+// Cost:   one pass over .eh_frame and .debug_frame, which speaks where the former does not, and one
+//         sort. Memory while it runs: the sections, 8 bytes per FDE, 4 bytes per row.
 // Errors: Corrupt when nothing usable could be read although a section promises it. A damaged entry
 //         costs only its own range and is counted. Unsupported for other machines than x86-64
 //         and arm64, and for code that spans more than 1 GiB; Exhausted beyond 16 M rows.

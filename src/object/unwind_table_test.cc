@@ -1,6 +1,7 @@
 #include "src/object/unwind_table.h"
 
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <string>
 
@@ -382,12 +383,76 @@ TEST(UnwindTableTest, DebugFrameServesWhereThereIsNoEhFrame) {
     const auto table = Build(FileWith(frames.bytes(), options));
     ASSERT_TRUE(table.ok()) << table.error().message();
     EXPECT_EQ(Describe(table->words, kCode + 4), "sp+16");
-    options.section_flags = SHF_COMPRESSED;
-    const auto compressed = Build(FileWith(frames.bytes(), options));
-    ASSERT_TRUE(compressed.ok());
-    EXPECT_TRUE(compressed->words.empty());
-    EXPECT_TRUE(compressed->stats.skipped_compressed_debug_frame);
   }
+}
+
+// As `ld --compress-debug-sections=zlib` stores it.
+Bytes Compressed(const Bytes& plain) {
+  Bytes stored = Le(1, 8) + Le(plain.size(), 8) + Le(8, 8);
+  uLongf size = ::compressBound(plain.size());
+  Bytes packed(size);
+  EXPECT_EQ(::compress(packed.data(), &size, plain.data(), plain.size()), Z_OK);
+  packed.resize(size);
+  return stored + packed;
+}
+
+TEST(UnwindTableTest, CompressedDebugFrameIsRead) {
+  FileOptions options;
+  options.section_name = ".debug_frame";
+  options.section_flags = SHF_COMPRESSED;
+  const Bytes plain = DebugFrameOf({{kCode, 0x20, {0x44, 0x0e, 16}}});
+  const auto table = Build(FileWith(Compressed(plain), options));
+  ASSERT_TRUE(table.ok()) << table.error().message();
+  EXPECT_EQ(Describe(table->words, kCode + 4), "sp+16");
+  EXPECT_EQ(table->stats.eh_frame_bytes, plain.size());
+  const auto damaged = Build(FileWith(plain, options));
+  ASSERT_FALSE(damaged.ok()) << "it is not compressed at all";
+}
+
+TEST(UnwindTableTest, DebugFrameSpeaksOnlyWhereEhFrameDoesNot) {
+  FrameBytes frames;
+  frames.AddCommon();
+  frames.AddFde(kCode + 0x40, 0x40, {});          // sp+8
+  frames.AddFde(kCode + 0x50, 0x10, {0x0e, 24});  // inside it
+  FileOptions options;
+  options.debug_frame = DebugFrameOf({{kCode + 0x00, 0x20, {0x0e, 16}},
+                                      {kCode + 0x30, 0x60, {0x0e, 32, 0x02, 0x55, 0x0e, 40}},
+                                      {kCode + 0x48, 0x04, {0x0e, 48}},
+                                      {kCode + 0x88, 0x04, {0x0e, 56}}});
+  for (const bool is_compressed : {false, true}) {
+    if (is_compressed) {
+      options.debug_frame = Compressed(options.debug_frame);
+      options.debug_frame_flags = SHF_COMPRESSED;
+    }
+    const auto table = Build(FileWith(frames.bytes(), options));
+    ASSERT_TRUE(table.ok()) << table.error().message();
+    EXPECT_FALSE(table->stats.refused_debug_frame);
+    EXPECT_EQ(Describe(table->words, kCode + 0x10), "sp+16");
+    EXPECT_EQ(Describe(table->words, kCode + 0x20), "none");
+    EXPECT_EQ(Describe(table->words, kCode + 0x30), "sp+32");
+    EXPECT_EQ(Describe(table->words, kCode + 0x40), "sp+8");
+    EXPECT_EQ(Describe(table->words, kCode + 0x48), "sp+8") << "also where it starts later";
+    EXPECT_EQ(Describe(table->words, kCode + 0x50), "sp+24");
+    EXPECT_EQ(Describe(table->words, kCode + 0x60), "sp+8");
+    EXPECT_EQ(Describe(table->words, kCode + 0x80), "sp+32") << "it goes on";
+    EXPECT_EQ(Describe(table->words, kCode + 0x85), "sp+40");
+    EXPECT_EQ(Describe(table->words, kCode + 0x88), "sp+56");
+    EXPECT_EQ(Describe(table->words, kCode + 0x8c), "sp+40");
+    EXPECT_EQ(Describe(table->words, kCode + 0x90), "none");
+  }
+}
+
+TEST(UnwindTableTest, DebugFrameThatCannotBeReadCostsOnlyItself) {
+  FrameBytes frames;
+  frames.AddCommon();
+  frames.AddFde(kCode + 0x40, 0x40, {});
+  FileOptions options;
+  options.debug_frame = Bytes(64, 0x55);
+  options.debug_frame_flags = SHF_COMPRESSED;
+  const auto table = Build(FileWith(frames.bytes(), options));
+  ASSERT_TRUE(table.ok()) << table.error().message();
+  EXPECT_TRUE(table->stats.refused_debug_frame);
+  EXPECT_EQ(Describe(table->words, kCode + 0x40), "sp+8");
 }
 
 TEST(UnwindTableTest, HeaderLeadsToEhFrameWithoutSectionHeaders) {
@@ -446,7 +511,7 @@ TEST(UnwindTableTest, SignalReturnWithoutRulesIsFoundByItsCode) {
   // Once in the middle, once across the border of two reads.
   for (const size_t place : {size_t{0x40}, size_t{(256 << 10) - 4}}) {
     FileOptions options;
-    options.code = Bytes(place - 1, 0xc3) + Bytes{0x90} + trampoline + Bytes(300, 0xc3);
+    options.code = Bytes(place - 1, 0xf4) + Bytes{0x90} + trampoline + Bytes(300, 0xf4);
     options.entry_vaddr = kCode;
     options.has_interpreter = false;
     auto table = Build(FileWith({}, options));
