@@ -82,9 +82,26 @@ class FrameBytes {
   size_t last_common_ = 0;
 };
 
+// One entry of .debug_frame.
+struct DebugEntry {
+  uint64_t start = 0;
+  uint64_t size = 0;
+  Bytes instructions;
+};
+inline Bytes DebugFrameOf(const std::vector<DebugEntry>& entries) {
+  FrameBytes frames;
+  frames.AddEntry(Le(~uint64_t{0}, 4), Bytes{4, 0, 8, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1}, false);
+  for (const DebugEntry& entry : entries) {
+    frames.AddEntry(Le(0, 4), Le(entry.start, 8) + Le(entry.size, 8) + entry.instructions, false);
+  }
+  return frames.bytes();
+}
+
 struct FileOptions {
   std::string section_name = ".eh_frame";
   uint64_t section_flags = 0;
+  Bytes debug_frame;  // beside the section; none when empty
+  uint64_t debug_frame_flags = 0;
   bool has_sections = true;
   bool has_header = false;  // .eh_frame_hdr
   bool has_interpreter = true;
@@ -100,6 +117,8 @@ inline std::vector<std::byte> FileWith(const Bytes& section, const FileOptions& 
   const uint64_t code_offset = image.Add(options.code.empty() ? Bytes(16) : options.code);
   const uint64_t names = image.AddText(std::string_view("\0", 1));
   image.AddText(options.section_name + std::string(1, '\0'));
+  image.AddText(std::string_view(".debug_frame", 13));
+  const uint64_t debug_frame = image.Add(options.debug_frame);
   // .eh_frame_hdr lies 16 bytes before the section: version, pcrel sdata4, omitted, omitted.
   const uint64_t header = image.Add(Bytes{1, 0x1b, 0xff, 0xff} + Le(12, 4) + Bytes(8));
   const uint64_t frame = image.Add(section);
@@ -116,8 +135,15 @@ inline std::vector<std::byte> FileWith(const Bytes& section, const FileOptions& 
     Elf64_Shdr shdr = SectionHeader(1, SHT_PROGBITS, frame, section.size());
     shdr.sh_addr = kFrameVaddr;
     shdr.sh_flags = options.section_flags;
-    image.SetSections({SectionHeader(0, SHT_NULL, 0, 0), shdr,
-                       SectionHeader(0, SHT_STRTAB, names, options.section_name.size() + 2)});
+    const size_t second_name = options.section_name.size() + 2;
+    std::vector<Elf64_Shdr> sections = {SectionHeader(0, SHT_NULL, 0, 0), shdr,
+                                        SectionHeader(0, SHT_STRTAB, names, second_name + 13)};
+    if (!options.debug_frame.empty()) {
+      sections.push_back(SectionHeader(static_cast<uint32_t>(second_name), SHT_PROGBITS,
+                                       debug_frame, options.debug_frame.size()));
+      sections.back().sh_flags = options.debug_frame_flags;
+    }
+    image.SetSections(sections);
     image.header().e_shstrndx = 2;
   }
   return image.bytes();
