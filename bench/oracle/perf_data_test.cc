@@ -177,6 +177,16 @@ TEST(PerfDataTest, ImpossibleSizesAreCorrupt) {
   }
 }
 
+TEST(PerfDataTest, ARecordThatWouldNotEndIsCorrupt) {
+  PerfFileForTest file;
+  file.AddRecord(68, 0, {});
+  file.AddFork(2, 1);
+  auto bytes = file.Bytes();
+  const size_t first_record = bytes.size() - file.last_record_bytes() - 8;
+  bytes[first_record + 6] = std::byte{4};  // with the next half record, it could go on
+  EXPECT_EQ(OpenError(bytes), ErrorCode::kCorrupt);
+}
+
 TEST(PerfDataTest, AStackLongerThanItsRecordIsCorrupt) {
   PerfFileForTest file;
   file.AddSample(7, 8, {0x11, 0x22});
