@@ -17,7 +17,7 @@
 #include "src/object/fiber_start.h"
 #include "src/object/frame_architecture.h"
 #include "src/object/frame_sections.h"
-#include "src/object/init_code.h"
+#include "src/object/uncovered_code.h"
 #include "src/object/unwind_row.h"
 
 namespace vesta::object {
@@ -106,6 +106,7 @@ class UnwindTableBuilder {
   void IndexEntriesOf(Source& source, uint32_t key_flag);
   std::optional<AddressRange> ClipToCode(uint64_t start_vaddr, uint64_t end_vaddr) const;
   void PrepareOverrides(std::span<const RowRange> overrides);
+  void AddUncoveredCode();
   std::optional<RowRange> EntryPoint() const;
   std::vector<RowRange> FindSignalReturns() const;
   void ScanForSignalReturns(const LoadSegment& segment, uint64_t size_bytes,
@@ -132,6 +133,7 @@ class UnwindTableBuilder {
   bool has_signal_frame_ = false;
   bool covers_entry_point_ = false;
   uint64_t after_entry_point_vaddr_ = std::numeric_limits<uint64_t>::max();
+  CodeCoverage described_;  // by entries, and by overrides once they are prepared
   AddressRange covered_{std::numeric_limits<uint64_t>::max(), 0};
 
   std::vector<RowRange> overrides_;
@@ -189,6 +191,7 @@ void UnwindTableBuilder::IndexEntriesOf(Source& source, uint32_t key_flag) {
       continue;
     }
     keys_.push_back((range->start_vaddr - base_vaddr_) << 32 | step->offset | key_flag);
+    described_.Add(range->start_vaddr, range->end_vaddr);
     covered_.start_vaddr = std::min(covered_.start_vaddr, range->start_vaddr);
     covered_.end_vaddr = std::max(covered_.end_vaddr, range->end_vaddr);
     if (range->start_vaddr > entry_point) {
@@ -299,8 +302,6 @@ void UnwindTableBuilder::PrepareOverrides(std::span<const RowRange> overrides) {
     const auto code = ClipToCode(range.start_vaddr, range.end_vaddr);
     if (code.has_value()) found.push_back({code->start_vaddr, code->end_vaddr, range.row_bits});
   }
-  const auto init_code = InitCodeRanges(elf_, source_);
-  found.insert(found.end(), init_code.begin(), init_code.end());
   if (has_signal_frame_) {  // a C library
     if (const auto fiber_start = FiberStartRange(elf_, source_)) found.push_back(*fiber_start);
   }
@@ -310,12 +311,28 @@ void UnwindTableBuilder::PrepareOverrides(std::span<const RowRange> overrides) {
     });
     if (is_free) overrides_.push_back(range);
   }
+  AddUncoveredCode();
   if (const auto entry_point = EntryPoint()) overrides_.push_back(*entry_point);
   std::stable_sort(overrides_.begin(), overrides_.end(), by_start);
   for (const RowRange& range : overrides_) {
     covered_.start_vaddr = std::min(covered_.start_vaddr, range.start_vaddr);
     covered_.end_vaddr = std::max(covered_.end_vaddr, range.end_vaddr);
   }
+}
+
+// Rules that code without any other ones gives itself.
+void UnwindTableBuilder::AddUncoveredCode() {
+  for (const RowRange& range : overrides_) described_.Add(range.start_vaddr, range.end_vaddr);
+  const UncoveredCode uncovered = FindUncoveredCode(elf_, source_, described_);
+  for (const RowRange& range : uncovered.frames.rows) {
+    const auto code = ClipToCode(range.start_vaddr, range.end_vaddr);
+    if (!code.has_value()) continue;
+    overrides_.push_back({code->start_vaddr, code->end_vaddr, range.row_bits});
+  }
+  stats_.scanned_code_bytes = uncovered.scanned_bytes;
+  stats_.left_out_code_bytes = uncovered.left_out_bytes;
+  stats_.confirmed_function_count = uncovered.frames.confirmed_count;
+  stats_.rejected_function_count = uncovered.frames.rejected_count;
 }
 
 void UnwindTableBuilder::WriteEntry(RowWriter& writer, const OpenEntry& open, uint64_t from_vaddr,

@@ -21,6 +21,11 @@ struct UnwindTableStats {
   uint64_t row_count = 0;
   uint64_t rule_count = 0;  // rules that did not fit into a row
   uint64_t unsupported_row_count = 0;
+  // Code that no entry describes, and what was made of it (uncovered_code.h).
+  uint64_t scanned_code_bytes = 0;
+  uint64_t left_out_code_bytes = 0;  // too much of it: falls back to the frame pointer
+  uint64_t confirmed_function_count = 0;
+  uint64_t rejected_function_count = 0;
   bool refused_debug_frame = false;  // compressed in an unknown way, damaged, or too large
 };
 

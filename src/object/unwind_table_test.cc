@@ -511,7 +511,7 @@ TEST(UnwindTableTest, SignalReturnWithoutRulesIsFoundByItsCode) {
   // Once in the middle, once across the border of two reads.
   for (const size_t place : {size_t{0x40}, size_t{(256 << 10) - 4}}) {
     FileOptions options;
-    options.code = Bytes(place - 1, 0xc3) + Bytes{0x90} + trampoline + Bytes(300, 0xc3);
+    options.code = Bytes(place - 1, 0xf4) + Bytes{0x90} + trampoline + Bytes(300, 0xf4);
     options.entry_vaddr = kCode;
     options.has_interpreter = false;
     auto table = Build(FileWith({}, options));

@@ -64,6 +64,7 @@ ADAPTERS = [
     (r"zstd\.h", ["src/object"]),
     (r"(libiberty/)?demangle\.h|cxxabi\.h", ["src/symbolize"]),
     (r"xxhash\.h", ["src/object"]),
+    (r"(Zydis|Zycore)/.*", ["src/object"]),
     (r"elfutils/.*|gelf\.h|libelf\.h|dwarf\.h|libdw.*", None),
     (r"gtest/.*|gmock/.*", None),
 ]
