@@ -7,6 +7,7 @@
 #define VESTA_BPF_ON_CPU_H
 
 #include "bpf/maps.bpf.h"
+#include "bpf/compat/uprobe_step.bpf.h"
 #include "bpf/compat/user_registers.bpf.h"
 
 /* What walk.bpf.h needs to reach memory. */
@@ -208,6 +209,8 @@ static __always_inline void take_user_stack(struct scratch *s, const struct task
 		return;
 	}
 	compat_copy_registers(s->walk.registers.value, &s->saved);
+	s->walk.registers.value[WALK_REG_PC] =
+		compat_unstepped_address(s->walk.registers.value[WALK_REG_PC]);
 	process = known_process(tgid, facts->exec_id, facts->start_boot_ns);
 	if (!process) {
 		process = known_process(parent_with_same_images(), facts->exec_id, 0);

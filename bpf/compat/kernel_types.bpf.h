@@ -27,6 +27,11 @@ struct mm_struct {
 	unsigned long end_code; /* execve sets it last of all, shortly before the registers */
 };
 
+struct uprobe_task {
+	unsigned long vaddr; /* of the probed instruction */
+	unsigned long xol_vaddr; /* of its copy, while that is stepped */
+};
+
 struct task_struct {
 	void *stack;
 	struct mm_struct *mm; /* NULL once exit has let it go */
@@ -40,6 +45,7 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct signal_struct *signal;
+	struct uprobe_task *utask; /* NULL until a probe was met */
 };
 
 #pragma clang attribute pop
