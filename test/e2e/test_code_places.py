@@ -1,6 +1,9 @@
 """Code in unusual places: what each stack must be is known from the program's source."""
+import contextlib
+import ctypes
 import os
 import shutil
+import struct
 import subprocess
 import time
 
@@ -185,3 +188,37 @@ def test_first_sample_of_a_huge_binary_is_whole(record):
     whole = recording.complete_share(main)
     assert weight(main) >= 40
     assert whole >= 0.95
+
+
+@contextlib.contextmanager
+def probed(path, offset):
+    """A uprobe of perf at this place of a file, on all CPUs."""
+    with open("/sys/bus/event_source/devices/uprobe/type", encoding="ascii") as file:
+        kind = int(file.read())
+    name = ctypes.create_string_buffer(path.encode())
+    attributes = ctypes.create_string_buffer(128)
+    struct.pack_into("<II", attributes, 0, kind, 128)
+    struct.pack_into("<QQ", attributes, 56, ctypes.addressof(name), offset)
+    libc = ctypes.CDLL(None, use_errno=True)
+    opened = [libc.syscall(298, attributes, -1, cpu, -1, 0) for cpu in range(os.cpu_count())]
+    try:
+        assert min(opened) >= 0, os.strerror(ctypes.get_errno())
+        yield
+    finally:
+        for descriptor in opened:
+            if descriptor >= 0:
+                os.close(descriptor)
+
+
+@pytest.mark.skipif(not os.path.exists("/sys/bus/event_source/devices/uprobe/type")
+                    or os.uname().machine != "x86_64", reason="needs uprobes of perf")
+def test_stack_of_a_thread_that_is_stepped_over_a_probed_instruction(record):
+    """The first instruction of plt_target is none that the kernel can do itself, so it is run in
+    the page [uprobes]."""
+    library = f"{PROGRAMS}/libplt_target.so"
+    symbols = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True)
+    place = next(int(line.split()[0], 16) for line in symbols.stdout.splitlines()
+                 if line.endswith(" plt_target"))
+    with probed(library, place):
+        recording = record(*RATE, "--", f"{PROGRAMS}/plt_loop", "1")
+    assert_path(recording, recording.of("plt_loop"), ["plt_caller", "main"])
