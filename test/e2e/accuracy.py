@@ -57,6 +57,7 @@ class Truth:
         self.parts = [frame[1:] for frame in frames if frame[0] == "~"]
         self.names = {frame for frame in frames if frame[0] != "~"}
         self.own_names = {name for name in self.names if not COMMON.match(name)}
+        self.leaves = {path.frames[0] for path in self.paths}
         self.cpu_ns = sum(path.cpu_ns for path in self.paths)
 
     def knows(self, name):
@@ -95,11 +96,26 @@ class Truth:
                 return None
         return at
 
+    def matches_below(self, path, stack):
+        """The leaf is in no path: one of the path's inner functions, or what that called or was
+        interrupted by, such as the unwinder of exceptions. All frames from there on are right."""
+        first = next((name for name in stack.names if self.knows(name)), None)
+        if first is None or stack.names[0] in self.leaves:
+            return False
+        frames = [frame for frame in path.frames if frame != STOP]
+        for start, frame in enumerate(frames):
+            if frame in self.own_names and frame == first:
+                at = self.match(["*", *frames[start:]], stack.names)
+                if at is not None and not any(map(self.knows, stack.names[at:])):
+                    return True
+        return False
+
     def path_of(self, stack):
         """(number of the path or None, whether all of it is right)"""
-        for number, path in enumerate(self.paths):
-            if self.matches(path, stack):
-                return number, True
+        for matches in (self.matches, self.matches_below):
+            for number, path in enumerate(self.paths):
+                if matches(path, stack):
+                    return number, True
         for number, path in enumerate(self.paths):
             if any(is_frame(path.leaf, name) for name in stack.names):
                 return number, False
@@ -162,8 +178,9 @@ def vesta_stacks(samples):
 
 def perf_stacks(path, comm):
     """Stacks of `perf script`."""
-    text = subprocess.run(["perf", "script", "-i", path, "--comm", comm, "-F", "comm,ip,sym,dso",
-                           "--no-inline"], capture_output=True, text=True, check=True).stdout
+    command = ["perf", "script", "-i", path, "--comm", comm, "-F", "comm,ip,sym,dso", "--no-inline",
+               "--max-stack", "1024"]  # otherwise it shows 127 frames
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     stacks = []
     for event in text.split("\n\n"):
         found = [re.match(r"\s+([0-9a-f]+) (.*)$", line) for line in event.split("\n")]

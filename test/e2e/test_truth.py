@@ -18,11 +18,6 @@ c_threads cgo_calls cxx_calls cxx_cet cxx_clang cxx_coroutines cxx_exceptions cx
 fork_exec go_stripped goroutines jit_anonymous jit_memfd plt plt_ibt recurse_200 recurse_40
 recurse_600 rust_calls signal_stacks stackful swapcontext syscalls vdso vfork_spawn""".split()
 
-# What is not as good as it should be: code without any frame rule takes the frame pointer of its
-# caller for its own, and skips that caller or strays.
-RIGHT_PERCENT, RIGHT_PERCENT_OF = 95, {"asm_other_rbp": 0}
-ENDED_PERCENT, ENDED_PERCENT_OF = 97, {"asm_other_rbp": 50}
-
 
 def test_every_program_is_tried():
     assert set(accuracy.programs()) - {"deep_split"} <= set(NAMES)
@@ -35,10 +30,11 @@ def test_paths_are_right_as_the_program_knows_them(name, record, folder):
         pytest.skip(f"needs the program {name}: its compiler was not there at build time")
     result = accuracy.measure(record, folder, path, SECONDS, FREQUENCY)
     seen = result["vesta"]
-    assert 80 <= result["kept_percent"] <= 115 and seen["inside"] >= 200, result
+    # The upper bound is wide: a thread's own clock stands still while the hypervisor takes the CPU.
+    assert 80 <= result["kept_percent"] <= 150 and seen["inside"] >= 200, result
     assert seen["outside_percent"] <= 20, "start and end of the program, and its own loop"
-    assert seen["right_percent"] >= RIGHT_PERCENT_OF.get(name, RIGHT_PERCENT), seen["wrong"]
-    assert seen["ended_percent"] >= ENDED_PERCENT_OF.get(name, ENDED_PERCENT), seen["reasons"]
+    assert seen["right_percent"] >= 95, seen["wrong"]
+    assert seen["ended_percent"] >= 97, seen["reasons"]
     assert seen["share_error"] <= max(6, 4 * seen["sigma"]), result
     if name == "syscalls":
         assert seen["kernel_percent"] >= 60, seen
