@@ -283,6 +283,9 @@ static __always_inline __u32 copy_stack(struct scratch *s, __u32 offset)
 		return 0;
 	resume = (struct abi_resume *)(s->payload + offset);
 	resume->frame_index = choose_resume_frame(&s->walk, s->stop_reason);
+	/* The record has no word for a stack pointer that is only a bound. */
+	if (WALK_IS_ARM64 && s->walk.sp_is_bound && !s->walk.interrupted)
+		return 0;
 	resume->pc = s->walk.pc;
 	resume->sp = s->walk.sp;
 	resume->fp = s->walk.fp;
