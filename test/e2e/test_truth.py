@@ -13,10 +13,11 @@ from conftest import PROGRAMS
 pytestmark = pytest.mark.needs_bpf
 
 SECONDS, FREQUENCY = 1.5, 999
-NAMES = """asm_cfi_rbp asm_neither asm_other_rbp c_calls_go c_split c_static c_static_musl c_static_pie
-c_threads cgo_calls cxx_calls cxx_cet cxx_clang cxx_coroutines cxx_exceptions cxx_lto cxx_o3
-fork_exec go_stripped goroutines jit_anonymous jit_memfd plt plt_ibt recurse_200 recurse_40
-recurse_600 rust_calls signal_stacks stackful swapcontext syscalls vdso vfork_spawn""".split()
+NAMES = """asm_cfi_rbp asm_neither asm_other_rbp c_calls_go c_split c_static c_static_musl
+c_static_pie c_threads cgo_calls cxx_calls cxx_cet cxx_clang cxx_coroutines
+cxx_exceptions cxx_lto cxx_o3 fork_exec go_stripped goroutines jit_anonymous jit_memfd
+plt plt_ibt recurse_200 recurse_40 recurse_600 rust_calls signal_stacks stackful
+swapcontext syscalls vdso vfork_spawn""".split()
 
 
 def test_every_program_is_tried():
