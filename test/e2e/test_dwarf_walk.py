@@ -18,13 +18,16 @@ def finished_with_all_registers(recording):
     return details["walks_with_all_registers_completed"]
 
 
-@pytest.mark.parametrize("loop", ["bpf_loop", "bounded"])
-def test_frame_addresses_over_saved_registers(loop, record):
-    if not os.path.exists(f"{PROGRAMS}/cfa_by_register"):
-        pytest.skip("needs the program cfa_by_register, which is for x86-64")
+@pytest.mark.parametrize("loop, name", [
+    ("bpf_loop", "cfa_by_register"), ("bounded", "cfa_by_register"),
+    ("bpf_loop", "cfa_in_debug_frame_none"), ("bpf_loop", "cfa_in_debug_frame_zlib"),
+    ("bpf_loop", "cfa_in_debug_frame_zstd")])
+def test_frame_addresses_over_saved_registers(loop, name, record):
+    if not os.path.exists(f"{PROGRAMS}/{name}"):
+        pytest.skip(f"needs the program {name}, which is for x86-64")
     recording = record("--unwind-loop", loop, "--frequency", "199", "--",
-                       f"{PROGRAMS}/cfa_by_register", "2")
-    samples = recording.of("cfa_by_register")
+                       f"{PROGRAMS}/{name}", "2")
+    samples = recording.of(name[:15])
     assert weight(samples) >= 50, recording.stderr
     whole = ["leaf_work", "call_by_expression", "middle_work", "call_by_rbx", "main"]
     assert part(samples, lambda s: holds_in_order(s.names, whole)) >= 0.97
