@@ -16,6 +16,7 @@ Each program of test/programs/truth runs under vesta and, with --perf (0: withou
 import argparse
 import json
 import os
+import shutil
 import sys
 import tempfile
 
@@ -73,10 +74,14 @@ def main():
     unknown = set(arguments.programs) - set(built)
     if unknown:
         parser.error(f"no such program: {', '.join(sorted(unknown))}; there are {', '.join(built)}")
+    if arguments.perf and not shutil.which("perf"):
+        print("perf is not installed: without its columns")
+        arguments.perf = 0
     heads = ["kept", "error", "right", "complete"]
     if arguments.perf:
         heads += ["perf error", "right", "complete", "elfutils"]
-    print(f"{arguments.seconds:g} s each, {arguments.frequency} Hz; perf {arguments.perf} Hz")
+    print(f"{arguments.seconds:g} s each, {arguments.frequency} Hz"
+          + (f"; perf {arguments.perf} Hz" if arguments.perf else ""))
     print(f"{'program':16}" + "".join(f"{head:>13}" for head in heads), flush=True)
     results, outside_goal = [], []
     os.makedirs(os.path.dirname(os.path.abspath(arguments.json)), exist_ok=True)
