@@ -13,7 +13,7 @@ namespace vesta::oracle {
 
 enum class Verdict {
   kEqual,
-  kTruncatedEqual,  // equal as far as the copy of the stack goes
+  kTruncatedEqual,  // equal as far as the copied stack goes; ours may know that another one follows
   kOursLonger,      // equal as far as theirs goes
   kTheirsLonger,    // equal as far as ours goes
   kDiffer,

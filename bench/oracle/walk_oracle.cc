@@ -43,12 +43,18 @@ constexpr const char* kRoots[] = {
     "runtime.mstart", "runtime.rt0_go", "runtime.morestack", "runtime.mcall", "_dl_start_user",
 };
 
-bool IsRootName(std::string name) {
+// Functions of Go behind which the walk goes on on another stack. perf copies only one.
+constexpr const char* kStackSwitches[] = {"runtime.systemstack", "runtime.asmcgocall",
+                                          "runtime.cgocallback"};
+
+// Go's assembly functions carry a suffix.
+template <size_t Count>
+bool IsAnyOf(const char* const (&names)[Count], std::string name) {
   constexpr char kAbi0[] = ".abi0";
   const size_t suffix = name.rfind(kAbi0);
   if (suffix != std::string::npos) name.resize(suffix);
-  return std::any_of(std::begin(kRoots), std::end(kRoots),
-                     [&](const char* root) { return name == root; });
+  return std::any_of(std::begin(names), std::end(names),
+                     [&](const char* known) { return name == known; });
 }
 
 const MappedCode* CodeAt(const ReplayedProcess& process, uint64_t address) {
@@ -110,7 +116,11 @@ class Comparer {
     ElfutilsWalk theirs = theirs_.Walk(process, sample);
     for (uint64_t& address : ours.addresses) address = FirstPlaceOf(process, address);
     for (uint64_t& address : theirs.addresses) address = FirstPlaceOf(process, address);
-    const Comparison comparison = Compare(ours, theirs);
+    Comparison comparison = Compare(ours, theirs);
+    if (comparison.verdict == Verdict::kTheirsLonger && ours.reason == ABI_STOP_READ_FAULT &&
+        IsAnyOf(kStackSwitches, theirs_.NameOf(process, ours.addresses.back()))) {
+      comparison.verdict = Verdict::kTruncatedEqual;
+    }
     CommCounts& counts = report_.comms[process.comm];
     ++counts.samples;
     counts.complete += IsComplete(ours.reason) ? 1 : 0;
@@ -154,7 +164,7 @@ class Comparer {
   // By its name; without one by its rule, as elfutils reads it; else by the program's entry.
   bool IsRoot(const ReplayedProcess& process, uint64_t address, const ElfutilsWalk& theirs) {
     const std::string name = theirs_.NameOf(process, address);
-    if (name.empty() ? theirs.reached_end : IsRootName(name)) return true;
+    if (name.empty() ? theirs.reached_end : IsAnyOf(kRoots, name)) return true;
     const MappedCode* const code = CodeAt(process, address);
     if (code == nullptr || !images_.image(code->image).elf.has_value()) return false;
     const object::ElfFile& elf = *images_.image(code->image).elf;
