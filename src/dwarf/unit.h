@@ -27,7 +27,11 @@ struct Function {
   uint32_t line = 0;              // 0 = unknown
 };
 
-// One place where a function's code lies: the function itself, or a copy inlined into another.
+// One place where a function's code lies: the function itself, or a copy inlined into another. At
+// an address that several cover, the deepest below its outermost parent holds, of equally deep ones
+// the last. Where several units cover it (the linker kept one of equal functions), the first unit
+// holds, with its lines.
+// Shape: range_count is 0 where the compiler says no code of an inlined copy, but of copies in it.
 struct Scope {
   uint32_t function = kNone;   // index into Unit::functions
   uint32_t parent = kNone;     // the scope it was inlined into; kNone: out of line

@@ -134,7 +134,9 @@ class Answers {
           const Range& range = unit.ranges[unit.scopes[s].range_first + r];
           const size_t end = first_at(range.end);
           for (size_t i = first_at(range.start); i < end; ++i) {
-            const bool deeper = scopes[i].first != &unit || depths[s] >= depths[scopes[i].second];
+            // Of the units that were given the one copy that the linker kept, the first.
+            const bool deeper = scopes[i].first == nullptr ||
+                                (scopes[i].first == &unit && depths[s] >= depths[scopes[i].second]);
             if (deeper) scopes[i] = {&unit, s};
           }
         }
@@ -143,7 +145,9 @@ class Answers {
         const LineRow& row = unit.lines[r];
         if (row.end_sequence) continue;
         const size_t end = first_at(unit.lines[r + 1].address);
-        for (size_t i = first_at(row.address); i < end; ++i) rows[i] = {&unit, &row};
+        for (size_t i = first_at(row.address); i < end; ++i) {
+          if (rows[i].first == nullptr) rows[i] = {&unit, &row};
+        }
       }
     }
     for (size_t i = 0; i < addresses.size(); ++i) {
@@ -453,7 +457,8 @@ const Layout kLayouts[] = {
     {"gcc_3", "gcc --version",
      "gcc -gdwarf-3 -gstrict-dwarf -O2 -o program one.cc two.cc three.c -lstdc++"},
     {"gcc_2", "gcc --version",
-     "gcc -gdwarf-2 -gstrict-dwarf -O2 -o program one.cc two.cc three.c -lstdc++"},
+     "gcc -gdwarf-2 -gstrict-dwarf -fno-reorder-blocks-and-partition -O2 -o program one.cc two.cc "
+     "three.c -lstdc++"},
     {"gcc_unoptimized", "gcc --version", "gcc -g -O0 -o program one.cc two.cc three.c -lstdc++"},
     {"gcc_lines_only", "gcc --version", "gcc -g1 -O2 -o program one.cc two.cc three.c -lstdc++"},
     {"gcc_64_bit_offsets", "gcc --version",
