@@ -24,13 +24,13 @@ def spin_path(tag):
     return [f"spin_leaf_{tag}", f"spin_middle_{tag}", f"spin_outer_{tag}", "main"]
 
 
-def assert_path(recording, samples, path, share=0.97):
-    assert weight(samples) >= 40, recording.stderr
+def assert_path(recording, samples, path, share=0.95):
+    assert weight(samples) >= 10, recording.stderr
     seen = sorted({" < ".join(s.names) for s in samples})[:5]
     assert part(samples, lambda s: holds_in_order(s.names, path)) >= share, seen
-    assert part(samples, lambda s: "incomplete" not in s.labels) >= 0.97, recording.stdout
+    assert part(samples, lambda s: "incomplete" not in s.labels) >= 0.95, recording.stdout
     if path[-1] == "main":
-        assert recording.complete_share(samples) >= 0.97, seen
+        assert recording.complete_share(samples) >= 0.95, seen
 
 
 def record_running(record, command, seconds="1s", before=lambda: None, settle=0.3):
