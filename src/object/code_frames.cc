@@ -43,6 +43,14 @@ enum Mark : uint8_t {
   kFresh = 16,          // in the part that is being tried
   kDoesNotReturn = 32,  // a call that does not return; at an entry: such a function
   kConfirmed = 64,
+  kPointedAt = 128,  // its address stands in code
+};
+
+// Why a place is taken for the start of a function.
+enum class Evidence {
+  kNamed,      // by a symbol or a call
+  kPointedAt,  // by a constant in code: it must return, or call with the stack aligned
+  kPosition,   // behind another one: it must return
 };
 
 struct Visit {
@@ -95,7 +103,7 @@ class CodeFrameFinder {
   void FindWhatNeverReturns();
 
   // One function.
-  bool TryFunction(Place entry, bool must_return);
+  bool TryFunction(Place entry, Evidence evidence);
   bool Explore(Place from, StateId state);
   bool ExploreAgainWithoutCalls(Place from, StateId state);
   bool Arrive(const Visit& visit);
@@ -142,7 +150,8 @@ class CodeFrameFinder {
   std::vector<Step> steps_;
   std::vector<OldState> old_states_;
   std::vector<Place> calls_without_return_;
-  uint64_t return_count_ = 0;   // rightly, or by a jump to another function
+  uint64_t return_count_ = 0;  // rightly, or by a jump to another function
+  uint64_t call_count_ = 0;
   uint64_t meeting_count_ = 0;  // with code that was known before, in agreement
   size_t first_step_ = 0;       // of the part that is being tried
   StateId first_state_ = 0;
@@ -243,6 +252,12 @@ void CodeFrameFinder::FindCalls() {
           marks_[target] |= kEntry;
           calls_.push_back({place, target});
         }
+      }
+      if (instruction->has_pointer) {
+        const uint64_t base =
+            instruction->pointer_is_relative ? piece.start_vaddr + (place - piece.first) : 0;
+        const Place pointed = PlaceOf(base + static_cast<uint64_t>(instruction->pointer));
+        if (pointed != kNowhere) marks_[pointed] |= kPointedAt;
       }
       place += instruction->length_bytes;
     }
@@ -543,6 +558,7 @@ bool CodeFrameFinder::Check() {
     if (i < first_step_) continue;
     const CodeFrameState& state = states_[state_at_[step.place]];
     if (step.flow == CodeFlow::kReturn || step.leaves) ++return_count_;
+    if (step.flow == CodeFlow::kCall && state.sp_known) ++call_count_;
     if (step.flow == CodeFlow::kJumpByTable && state.IsAtEntry()) ++return_count_;
     if (step.flow == CodeFlow::kJumpElsewhere && first_step_ > 0 && !state.IsAtEntry() &&
         state_at_[step.place] == first_state_) {
@@ -589,9 +605,11 @@ void CodeFrameFinder::AddCodeBehindJumps() {
 }
 
 // A function that is believed gets its states; of another one nothing stays.
-bool CodeFrameFinder::TryFunction(Place entry, bool must_return) {
+bool CodeFrameFinder::TryFunction(Place entry, Evidence evidence) {
   root_ = entry;
-  is_guess_ = must_return;
+  const bool is_guess = evidence != Evidence::kNamed;
+  is_guess_ = is_guess;
+  call_count_ = 0;
   steps_.clear();
   old_states_.clear();
   calls_without_return_.clear();
@@ -602,8 +620,8 @@ bool CodeFrameFinder::TryFunction(Place entry, bool must_return) {
   if (is_good) {
     Settle(0);
     AddCodeBehindJumps();
-    // Nothing may be found that the jumps from there contradict.
-    is_good = !must_return || return_count_ > 0;
+    is_good =
+        !is_guess || return_count_ > 0 || (evidence == Evidence::kPointedAt && call_count_ > 0);
   }
   if (!is_good) {
     GoBack(start);
@@ -619,7 +637,7 @@ bool CodeFrameFinder::TryFunction(Place entry, bool must_return) {
 void CodeFrameFinder::TryEntries(CodeFrames& result) {
   for (const Place entry : entries_) {
     if (entry == outermost_) continue;
-    ++(TryFunction(entry, false) ? result.confirmed_count : result.rejected_count);
+    ++(TryFunction(entry, Evidence::kNamed) ? result.confirmed_count : result.rejected_count);
   }
 }
 
@@ -640,7 +658,8 @@ void CodeFrameFinder::TryTheRest(CodeFrames& result) {
         continue;
       }
       if (may_begin && !instruction->is_padding && (marks_[place] & kEntry) == 0 &&
-          TryFunction(place, true)) {
+          TryFunction(place, (marks_[place] & kPointedAt) != 0 ? Evidence::kPointedAt
+                                                               : Evidence::kPosition)) {
         ++result.confirmed_count;
         continue;
       }

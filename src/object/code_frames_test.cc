@@ -187,6 +187,19 @@ TEST(CodeFramesTest, AGuessedFunctionCallsWithTheStackAligned) {
   EXPECT_EQ(Rows(misaligned).At(0), "sp+8") << "but a named one may do as it likes";
 }
 
+TEST(CodeFramesTest, AFunctionThatNeverReturnsIsKnownByItsAddress) {
+  const Code endless = kPushRbx + kCallRax + kTrap;             // at 8
+  const Code lea = {0x48, 0x8d, 0x05, 0x00, 0x00, 0x00, 0x00};  // lea 0(%rip),%rax
+  const auto with = [&](uint8_t distance, const Code& code) {
+    Code pointer = lea;
+    pointer[3] = distance;
+    return Rows(pointer + kReturn + code);
+  };
+  EXPECT_EQ(with(1, endless).At(9), "sp+16");
+  EXPECT_EQ(with(9, endless).At(9), "") << "nothing points at it";
+  EXPECT_EQ(with(1, kCallRax + kTrap).At(8), "") << "misaligned at the call";
+}
+
 TEST(CodeFramesTest, NobodyCallsTheRoot) {
   const Rows rows(kPushRbx + kPopRbx + kReturn, {0}, kVaddr);
   EXPECT_TRUE(rows.empty());

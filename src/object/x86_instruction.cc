@@ -47,6 +47,7 @@ class Reading {
     if (!ReadFlow()) return std::nullopt;
     ReadEffect();
     ReadStores();
+    ReadPointer();
     return result_;
   }
 
@@ -222,6 +223,19 @@ class Reading {
       result_.store_offset = Displacement(operand);
       result_.store_bytes = operand.size / 8u;
       return;
+    }
+  }
+
+  void ReadPointer() {
+    const Operand& from = operands_[1];
+    if (instruction_.mnemonic == ZYDIS_MNEMONIC_LEA && from.mem.base == ZYDIS_REGISTER_RIP) {
+      result_.has_pointer = true;
+      result_.pointer_is_relative = true;
+      result_.pointer = from.mem.disp.value + instruction_.length;
+    } else if (instruction_.mnemonic == ZYDIS_MNEMONIC_MOV && IsImmediate(from) &&
+               operands_[0].size >= 32) {
+      result_.has_pointer = true;
+      result_.pointer = from.imm.value.s;
     }
   }
 

@@ -50,6 +50,10 @@ struct X86Instruction {
   bool has_target = false;
   int32_t value = 0;
   int64_t target_offset = 0;  // from the start of this instruction
+  // A constant that may be the address of a function: from the start of this instruction, or not.
+  bool has_pointer = false;
+  bool pointer_is_relative = false;
+  int64_t pointer = 0;
   // Memory that it writes at a fixed distance from a register.
   StoreBase store_base = StoreBase::kNone;
   int32_t store_offset = 0;
