@@ -26,6 +26,7 @@ sys.dont_write_bytecode = True
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), ".."))
 sys.path.insert(0, os.path.join(ROOT, "test", "e2e"))
 import bpf_stats  # noqa: E402
+from agent_memory import pss_bytes  # noqa: E402
 import pprof  # noqa: E402
 from conftest import BUILD, PROGRAMS, VESTA  # noqa: E402
 
@@ -36,18 +37,6 @@ GOALS = {"agent_percent_200": 0.6, "memory_mb_200": 40, "startup_s": 0.5, "bpf_u
 def cpu_seconds(pid):
     """CPU time of a living process, all threads that ever were, with ns resolution."""
     return time.clock_gettime((~pid << 3) | 2)
-
-
-def pss_bytes(pid):
-    """Pss without mappings of BPF maps and rings, which are counted as maps."""
-    total, counts = 0, True
-    with open(f"/proc/{pid}/smaps", encoding="utf-8", errors="replace") as file:
-        for line in file:
-            if line[0] in "0123456789abcdef" and "-" in line.split(" ", 1)[0]:
-                counts = "bpf-map" not in line
-            elif counts and line.startswith("Pss:"):
-                total += int(line.split()[1]) * 1024
-    return total
 
 
 class Watch(threading.Thread):

@@ -14,7 +14,17 @@ namespace vesta::cli {
 // Bits: an option belongs to a set of commands.
 enum CommandSet : unsigned { kRecord = 1, kTop = 2, kDoctor = 4 };
 
-enum class OptionKind : uint8_t { kDuration, kSize, kPercent, kCount, kFlag, kText, kPids, kPaths, kChoice };
+enum class OptionKind : uint8_t {
+  kDuration,
+  kSize,
+  kPercent,
+  kCount,
+  kFlag,
+  kText,
+  kPids,
+  kPaths,
+  kChoice
+};
 enum class OptionScope : uint8_t { kEverywhere, kCommandLine };
 enum class OptionAudience : uint8_t { kUser, kExpert };
 

@@ -35,7 +35,8 @@ Leaves HowToLeave(HostWalk& walk, const HostWalk::walk_state& state, const abi_f
   const auto table = walk.walk_table(state.table_slot);
   uint32_t row = 0;
   uint32_t rules_word = 0;
-  if (!table || walk.walk_find_row(table, frame.address, &row, &rules_word) == 0) {
+  if (!table) return Leaves::kByRules;  // no room for it: the file has them as well
+  if (walk.walk_find_row(table, frame.address, &row, &rules_word) == 0) {
     return Leaves::kAsWalker;
   }
   constexpr uint32_t kKindMask = (1u << (ABI_ROW_OPERAND_SHIFT - ABI_ROW_KIND_SHIFT)) - 1;

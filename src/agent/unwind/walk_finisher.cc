@@ -11,7 +11,7 @@ FinishedWalk WalkFinisher::Finish(std::span<const abi_frame> user, const abi_res
                                   std::span<const std::byte> stack,
                                   const Callbacks& callbacks) const {
   FinishedWalk finished = Walk(Steps::kByTables, user, resume, stack, callbacks);
-  if (finished.reason == ABI_STOP_RULE_UNSUPPORTED) {
+  if (finished.reason == ABI_STOP_RULE_UNSUPPORTED || finished.reason == ABI_STOP_NO_TABLE) {
     finished = Walk(Steps::kWithAllRegisters, user, resume, stack, callbacks);
     finished.used_all_registers = true;
   }

@@ -16,7 +16,7 @@ namespace vesta::agent::unwind {
 struct FinishedWalk {
   std::vector<abi_frame> frames;  // leaf first, the kernel's part included
   abi_stop_reason reason = ABI_STOP_ROOT;
-  bool used_all_registers = false;  // the tables did not do: the images' own rules were applied
+  bool used_all_registers = false;  // tables did not do, or had no room: the files' own rules
 };
 
 class WalkFinisher {
