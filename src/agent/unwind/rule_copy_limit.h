@@ -12,8 +12,9 @@ namespace vesta::agent::unwind {
 // Cost:  one look-up per copy.
 class RuleCopyLimit {
  public:
-  // A copy of a small stack costs its process 2 µs, and the agent 2 µs for each frame: with 20 frames
-  // 200 in a second are 1 % of a core. Up to 48 KiB of the ring each, they are 10 MB in a second.
+  // A copy of a small stack costs its process 2 µs, and the agent 2 µs for each frame: with 20
+  // frames 200 in a second are 1 % of a core. Up to 48 KiB of the ring each, they are 10 MB in a
+  // second.
   static constexpr uint32_t kCopiesPerPeriod = 200;
   // So many in a row that did not lead to the root: the process has something that we cannot do.
   static constexpr uint32_t kInVainMax = 8;

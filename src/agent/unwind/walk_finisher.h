@@ -19,6 +19,11 @@ struct FinishedWalk {
   bool used_all_registers = false;  // tables did not do, or had no room: the files' own rules
 };
 
+// Where a guess led out of all mappings it was wrong: then the walk ended one frame before, for
+// want of a rule. Others stay as they are.
+std::span<const abi_frame> WithoutWrongGuess(std::span<const abi_frame> user,
+                                             abi_stop_reason& reason);
+
 class WalkFinisher {
  public:
   struct Callbacks {
