@@ -27,6 +27,7 @@ import accuracy  # noqa: E402
 from conftest import BUILD, Recorder  # noqa: E402
 
 GOAL_PERCENT, GOAL_POINTS, GOAL_SIGMAS = 99.5, 1.0, 2.0
+KEPT_PERCENT = 97
 
 
 def misses(result):
@@ -39,6 +40,8 @@ def misses(result):
         found.append("right")
     if seen["ended_percent"] < GOAL_PERCENT:
         found.append("complete")
+    if result["kept_percent"] < KEPT_PERCENT:
+        found.append("kept")
     return found
 
 
@@ -50,12 +53,14 @@ def row(result):
         perf = result["perf"]
         cells += [f"{perf['share_error']:.2f} ±{perf['sigma']:.2f}",
                   f"{perf['right_percent']:.2f} %", f"{perf['complete_percent']:.2f} %"]
-        walks = result["oracle"]
-        cells.append(f"{accuracy.oracle_percent(walks):.2f} %" if walks else "-")
+        equal = accuracy.oracle_percent(result["oracle"]) if result["oracle"] else None
+        cells.append("-" if equal is None else f"{equal:.2f} %")
     return f"{result['program']:16}" + "".join(f"{cell:>13}" for cell in cells)
 
 
 def print_faults(result):
+    if result["dropped"]:
+        print(f"    dropped: {result['dropped']}")
     for kind, how in (("reasons", "incomplete"), ("wrong", "wrong path")):
         for text, count in list(result["vesta"][kind].items())[:4]:
             print(f"    {how}: {count} {text}")

@@ -264,9 +264,10 @@ def oracle(build, data, comm):
 
 
 def oracle_percent(counts):
-    """Equal walks, of those where elfutils has rules all the way and does not guess."""
-    return percent(counts["equal"] + counts["truncated_equal"],
-                   counts["samples"] - counts["guessed"])
+    """Equal walks, of those where elfutils has rules all the way and does not guess; None when
+    there is none."""
+    compared = counts["samples"] - counts["guessed"]
+    return percent(counts["equal"] + counts["truncated_equal"], compared) if compared else None
 
 
 def programs():
@@ -293,7 +294,9 @@ def measure(record, folder, path, seconds, frequency, perf_frequency=None, build
               "own_shares": [round(p.cpu_ns / (truth.cpu_ns or 1), 5) for p in truth.paths],
               "leaves": [p.leaf for p in truth.paths],
               "expected_samples": round(expected),
-              "kept_percent": percent(seen["inside"], expected), "vesta": seen}
+              "kept_percent": percent(seen["inside"], expected), "vesta": seen,
+              "dropped": {f"{stage['name']}: {reason}": count for stage in recording.book["stages"]
+                          for reason, count in stage["dropped"].items() if count}}
     if perf_frequency:
         result["perf"] = judge(truth, perf_stacks(data, name))
         result["oracle"] = oracle(build, data, name) if build else None
