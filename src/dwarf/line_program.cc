@@ -296,13 +296,22 @@ class LineProgram {
     rows_.push_back({address_, file_, line_, false});
   }
 
+  // Of several rows at one address the last one stays.
+  void SortSequence() {
+    const auto first = rows_.begin() + static_cast<std::ptrdiff_t>(first_row_);
+    std::stable_sort(first, rows_.end(),
+                     [](const LineRow& a, const LineRow& b) { return a.address < b.address; });
+    auto kept = first;
+    for (auto row = first + 1; row != rows_.end(); ++row) {
+      if (row->address != kept->address) ++kept;
+      *kept = *row;
+    }
+    rows_.erase(kept + 1, rows_.end());
+  }
+
   void CloseSequence() {
     if (rows_.size() == first_row_) return;
-    const auto first = rows_.begin() + static_cast<std::ptrdiff_t>(first_row_);
-    if (!sorted_) {
-      std::stable_sort(first, rows_.end(),
-                       [](const LineRow& a, const LineRow& b) { return a.address < b.address; });
-    }
+    if (!sorted_) SortSequence();
     if (removed_) address_ = rows_.back().address;
     while (rows_.size() > first_row_ && rows_.back().address >= address_) rows_.pop_back();
     if (rows_.size() > first_row_) rows_.push_back({address_, kNone, 0, true});
