@@ -58,6 +58,9 @@ enum abi_frame_flags {
 	 * address is exact.
 	 * Without it the walker has already subtracted one from the return address. */
 	ABI_FRAME_INTERRUPTED = 1,
+	/* In no known mapping, and found by the frame pointer of code without a rule, which may have
+	 * held anything: only the last frame of a walk that ended as ABI_STOP_NO_MAPPING. */
+	ABI_FRAME_GUESSED = 2,
 };
 
 struct abi_frame {

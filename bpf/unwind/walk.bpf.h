@@ -88,6 +88,7 @@ struct walk_state {
 	__u8 unmapped;		  /* the last frame lay in no known mapping */
 	__u8 knows_all_mappings;  /* no use to ask again: cross one unmapped frame if possible */
 	__u8 sp_is_bound;	  /* arm64: the true sp lies at `sp` or above, found by fp */
+	__u8 guessed;		  /* the frame before had no rule: its frame pointer led here */
 	struct walk_registers registers;
 };
 
@@ -109,6 +110,7 @@ WALK_INLINE void walk_start(struct walk_state *w, __u32 mapping_first, __u32 map
 	w->unmapped = 0;
 	w->knows_all_mappings = 0;
 	w->sp_is_bound = 0;
+	w->guessed = 0;
 }
 
 /* Makes the mapping that holds `address` current. Returns 0 when there is none. */
@@ -242,6 +244,7 @@ WALK_INLINE int walk_to_caller(struct walk_state *w, __u64 cfa, __u64 return_add
 		w->sp_is_bound = 0;
 	}
 	w->interrupted = 0;
+	w->guessed = 0;
 	w->pc = return_address;
 	w->sp = cfa;
 	w->fp = fp;
@@ -256,8 +259,9 @@ WALK_INLINE int walk_by_frame_pointer(struct walk_state *w, int may_switch_stack
 	__u64 pair[2] = {};
 	int result;
 
+	/* A chain ends with zero; a leaf that keeps none may have anything in the register. */
 	if (w->fp == 0)
-		return ABI_STOP_ROOT_FRAME_POINTER;
+		return w->interrupted && !may_switch_stack ? reason : ABI_STOP_ROOT_FRAME_POINTER;
 	if ((w->fp & 7) != 0 || (w->fp < w->sp && !may_switch_stack))
 		return reason;
 	if (walk_read_user(pair, sizeof(pair), w->fp) != 0)
@@ -266,6 +270,7 @@ WALK_INLINE int walk_by_frame_pointer(struct walk_state *w, int may_switch_stack
 	result = walk_to_caller(w, w->fp + 16, pair[1], pair[0]);
 	if (WALK_IS_ARM64)
 		w->sp_is_bound = 1;
+	w->guessed = reason == ABI_STOP_NO_RULE;
 	return result;
 }
 
@@ -446,6 +451,8 @@ WALK_INLINE int walk_step(struct walk_state *w, struct abi_frame *frame)
 		frame->address = address;
 		frame->image_id = 0;
 		frame->kind = ABI_FRAME_PROCESS;
+		if (w->guessed)
+			frame->flags |= ABI_FRAME_GUESSED;
 		w->frame_count++;
 		/* The callers of unknown code are worth a try, but two such frames in a row are a lost
 		 * walk. */

@@ -204,6 +204,7 @@ void Agent::TakeSample(const source::SampleRecord& record) {
     user = finished.frames;
     reason = finished.reason;
   }
+  user = unwind::WithoutWrongGuess(user, reason);
 
   frames_.clear();
   for (size_t i = 0; i < record.kernel.size(); ++i) {

@@ -184,7 +184,7 @@ TEST(HostWalkTest, EveryWayToGiveUpHasItsReason) {
       {"CFA below sp", Row(0, ABI_ROW_FP, Near(0, 0)), kStack - 0x100, ABI_STOP_SP_NOT_GROWING},
       {"CFA outside of the stack", Row(0, ABI_ROW_FP, Near(2, 2)), kStack + 0x100000,
        ABI_STOP_READ_FAULT},
-      {"gap, fp zero", kNone, 0, ABI_STOP_ROOT_FRAME_POINTER},
+      {"gap, fp zero", kNone, 0, ABI_STOP_NO_RULE},
       {"gap, fp unreadable", kNone, kStack + 0x100000, ABI_STOP_NO_RULE},
       {"gap, fp odd", kNone, kStack + 0x11, ABI_STOP_NO_RULE},
       {"gap, fp below sp", kNone, kStack - 8, ABI_STOP_NO_RULE},
@@ -225,6 +225,23 @@ TEST(HostWalkTest, UnmappedCodeIsCrossedOnlyOnceAndOnlyWhenNothingMoreCanBeLearn
   machine.SetWord(kStack + 0x20, kStack + 0x40);
   machine.SetWord(kStack + 0x28, unmapped);
   EXPECT_EQ(machine.Walk(unmapped, kStack, kStack + 0x20, true).reason, ABI_STOP_NO_MAPPING);
+}
+
+TEST(HostWalkTest, AGuessThatLeadsOutOfAllMappingsIsMarked) {
+  Machine machine;
+  machine.SetRows({{0x1000, kNone}, {0x1100, Row(0, ABI_ROW_SP, Near(1, 0))}, {0x1200, kRoot}});
+  machine.SetWord(kStack + 0x20, kStack + 0x40);
+  machine.SetWord(kStack + 0x28, 0x400000);
+  const auto guessed = machine.Walk(kBias + 0x1010, kStack, kStack + 0x20);
+  ASSERT_EQ(guessed.frames.size(), 2u);
+  EXPECT_EQ(guessed.reason, ABI_STOP_NO_MAPPING);
+  EXPECT_EQ(guessed.frames[1].flags, ABI_FRAME_GUESSED);
+  machine.SetWord(kStack, 0x400000);
+  const auto by_rule = machine.Walk(kBias + 0x1110, kStack, kStack + 0x20);
+  EXPECT_EQ(by_rule.reason, ABI_STOP_NO_MAPPING);
+  EXPECT_EQ(by_rule.frames.back().flags, 0);
+  machine.SetWord(kStack + 0x28, kBias + 0x1210);
+  EXPECT_EQ(machine.Walk(kBias + 0x1010, kStack, kStack + 0x20).frames[1].flags, 0);
 }
 
 TEST(HostWalkTest, FindsTheMappingAmongMany) {

@@ -7,6 +7,16 @@
 
 namespace vesta::agent::unwind {
 
+std::span<const abi_frame> WithoutWrongGuess(std::span<const abi_frame> user,
+                                             abi_stop_reason& reason) {
+  if (reason != ABI_STOP_NO_MAPPING || user.empty() ||
+      (user.back().flags & ABI_FRAME_GUESSED) == 0) {
+    return user;
+  }
+  reason = ABI_STOP_NO_RULE;
+  return user.first(user.size() - 1);
+}
+
 FinishedWalk WalkFinisher::Finish(std::span<const abi_frame> user, const abi_resume& resume,
                                   std::span<const std::byte> stack,
                                   const Callbacks& callbacks) const {

@@ -110,5 +110,23 @@ TEST_F(WalkFinisherTest, ReadsRegistersThatAnEpilogueHasAlreadyPopped) {
   EXPECT_EQ(Finish().reason, ABI_STOP_READ_FAULT);
 }
 
+TEST(WithoutWrongGuessTest, OnlyAGuessThatLeftAllMappingsIsTakenBack) {
+  std::vector<abi_frame> frames = {{0x1010, 5, ABI_FRAME_IMAGE, ABI_FRAME_INTERRUPTED, {}},
+                                   {0x400000, 0, ABI_FRAME_PROCESS, ABI_FRAME_GUESSED, {}}};
+  abi_stop_reason reason = ABI_STOP_NO_MAPPING;
+  EXPECT_EQ(WithoutWrongGuess(frames, reason).size(), 1u);
+  EXPECT_EQ(reason, ABI_STOP_NO_RULE);
+
+  reason = ABI_STOP_DEPTH;
+  EXPECT_EQ(WithoutWrongGuess(frames, reason).size(), 2u);
+  EXPECT_EQ(reason, ABI_STOP_DEPTH);
+
+  frames.back().flags = 0;
+  reason = ABI_STOP_NO_MAPPING;
+  EXPECT_EQ(WithoutWrongGuess(frames, reason).size(), 2u);
+  EXPECT_EQ(reason, ABI_STOP_NO_MAPPING);
+  EXPECT_TRUE(WithoutWrongGuess({}, reason).empty());
+}
+
 }  // namespace
 }  // namespace vesta::agent::unwind
