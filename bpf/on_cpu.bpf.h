@@ -275,7 +275,7 @@ static __always_inline __u32 choose_resume_frame(struct walk_state *w, int stop_
 static __always_inline __u32 copy_stack(struct scratch *s, __u32 offset)
 {
 	struct abi_resume *resume;
-	__u32 at, stack_bytes = 0;
+	__u32 at, absent = 0, stack_bytes = 0;
 	__u64 address;
 	__u32 i;
 
@@ -297,14 +297,18 @@ static __always_inline __u32 copy_stack(struct scratch *s, __u32 offset)
 	if (bpf_probe_read_user(s->payload + at, sizeof(__u64), (const void *)address) != 0)
 		address = s->walk.sp;
 	resume->stack_address = address;
-	/* Page by page: a read that touches an absent page gives nothing at all. */
+	/* Page by page: a read that touches an absent page gives zeros, which is what a page of a large
+	 * frame holds that was never written. A few in a row are the end of the stack. */
 	for (i = 0; i < ABI_STACK_COPY_PAGES_MAX; i++) {
 		__u32 chunk = PAGE_BYTES - (address & (PAGE_BYTES - 1));
 
 		if (i >= stack_copy_pages || at > ABI_PAYLOAD_BYTES_MAX - PAGE_BYTES ||
 		    chunk > PAGE_BYTES)
 			break;
-		if (bpf_probe_read_user(s->payload + at, chunk, (const void *)address) != 0)
+		if (bpf_probe_read_user(s->payload + at, chunk, (const void *)address) == 0) {
+			absent = 0;
+			stack_bytes = at + chunk - offset - sizeof(*resume);
+		} else if (++absent > STACK_COPY_ABSENT_PAGES_MAX) {
 			break;
 		at += chunk;
 		address += chunk;
