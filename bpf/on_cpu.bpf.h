@@ -34,6 +34,7 @@ static __always_inline const struct walk_block *walk_table_block(walk_table_t ta
 enum {
 	PAGE_BYTES = 4096,
 	RESUME_NEAR_BYTES = 2 * PAGE_BYTES,
+	STACK_COPY_ABSENT_PAGES_MAX = 3,
 	FRAMES_BYTES_MAX = ABI_USER_FRAMES_MAX * sizeof(struct abi_frame),
 	KERNEL_BYTES_MAX = ABI_KERNEL_FRAMES_MAX * sizeof(__u64),
 	WAKE_INTERVAL_NS = 20000000, /* 20 ms */
@@ -310,9 +311,9 @@ static __always_inline __u32 copy_stack(struct scratch *s, __u32 offset)
 			stack_bytes = at + chunk - offset - sizeof(*resume);
 		} else if (++absent > STACK_COPY_ABSENT_PAGES_MAX) {
 			break;
+		}
 		at += chunk;
 		address += chunk;
-		stack_bytes += chunk;
 	}
 	s->sample.stack_bytes = stack_bytes;
 	return stack_bytes == 0 ? 0 : stack_bytes + sizeof(*resume);
