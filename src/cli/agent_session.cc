@@ -218,6 +218,8 @@ RecordingBook MakeBook(agent::Agent& agent, const agent::NamingBook& naming, uin
   detail("tables_deferred", tables.deferred);
   detail("table_bytes", agent.tables().used_bytes());
   detail("eh_frame_bytes", tables.eh_frame_bytes);
+  detail("code_bytes_scanned_for_rules", tables.scanned_code_bytes);
+  detail("code_bytes_left_out", tables.left_out_code_bytes);
   detail("table_build_us", tables.build_time_ns / 1000);
   detail("labels_unknown", processes.labels_unknown);
   detail("mappings_beyond_limit", processes.mappings_beyond_limit);

@@ -30,6 +30,7 @@ def test_code_of_musl_is_walked(record):
     recording, samples = samples_of(record, "libc_work_static")
     assert whole_share(samples) >= 0.98
     assert recording.complete_share(samples) >= 0.98
+    assert recording.book["details"]["code_bytes_scanned_for_rules"] > 10000
     for inside, caller in [("^qsort", "^sort_in_libc$"), ("^printf_core$", "^print_in_libc$"),
                            ("^memset$", "^copy_in_libc$")]:
         part = [s for s in samples if frames_match(s.names, inside)]

@@ -49,6 +49,8 @@ base::Result<void> TableStore::Ensure(uint32_t image_id) {
     ++book_.failed;
   } else {
     book_.eh_frame_bytes += built->stats.eh_frame_bytes;
+    book_.scanned_code_bytes += built->stats.scanned_code_bytes;
+    book_.left_out_code_bytes += built->stats.left_out_code_bytes;
     words = std::move(built->words);
     if (words.size() * sizeof(uint32_t) > budget_bytes_) {
       ++book_.refused_too_large;

@@ -20,6 +20,9 @@ struct TableStoreBook {
   uint64_t deferred = 0;           // evicted too recently to be built again at once
   uint64_t build_time_ns = 0;
   uint64_t eh_frame_bytes = 0;
+  // Code whose rules came from itself, or from nowhere since there was too much of it.
+  uint64_t scanned_code_bytes = 0;
+  uint64_t left_out_code_bytes = 0;
 };
 
 // A table's slot is its image's number, so that mappings never change when tables come and go.
