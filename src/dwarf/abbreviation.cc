@@ -8,7 +8,7 @@ namespace vesta::dwarf {
 
 namespace {
 
-constexpr size_t kStepsHeldMax = size_t{1} << 21;  // 32 MB
+constexpr size_t kStepsHeldMax = size_t{1} << 19;  // 8 MB
 constexpr uint64_t kParsedTimesMax = 64;
 constexpr uint64_t kParsedBytesFree = uint64_t{64} << 20;
 constexpr uint16_t kFormUnknown = 0xffff;

@@ -9,6 +9,8 @@ namespace {
 // From a copy to its declaration are three steps at most: origin, specification, and perhaps the
 // early unit of link time optimisation.
 constexpr int kReferencesMax = 8;
+constexpr size_t kPathBytesMax = 4096;  // PATH_MAX
+constexpr size_t kUnitPathBytesMax = size_t{64} << 20;
 
 }  // namespace
 
@@ -123,13 +125,19 @@ uint32_t FunctionTable::FileOf(uint64_t file_number) {
   if (line_table_ == nullptr || file_number > line_table_->file_count()) return kNone;
   if (file_number >= files_.size()) files_.resize(line_table_->file_count() + 1, kNone);
   uint32_t& index = files_[file_number];
-  if (index == kNone) {
-    if (auto path = line_table_->PathOf(file_number)) {
-      index = static_cast<uint32_t>(out_.files.size());
-      out_.files.push_back(std::move(*path));
-    }
-  }
+  if (index == kNone) index = AddFile(line_table_->PathOf(file_number));
   return index;
+}
+
+uint32_t FunctionTable::AddFile(std::optional<std::string> path) {
+  if (!path) return kNone;
+  if (path->size() > kPathBytesMax || path_bytes_ + path->size() > kUnitPathBytesMax) {
+    budget_spent_ = true;
+    return kNone;
+  }
+  path_bytes_ += path->size();
+  out_.files.push_back(std::move(*path));
+  return static_cast<uint32_t>(out_.files.size() - 1);
 }
 
 uint32_t FunctionTable::FileOf(const UnitContext& context, uint64_t file_number) {
@@ -139,10 +147,7 @@ uint32_t FunctionTable::FileOf(const UnitContext& context, uint64_t file_number)
   if (!is_new) return found->second;
   const LineTable* table = cache_.LineTableOf(context);
   if (table == nullptr) return kNone;
-  if (auto path = table->PathOf(file_number)) {
-    found->second = static_cast<uint32_t>(out_.files.size());
-    out_.files.push_back(std::move(*path));
-  }
+  found->second = AddFile(table->PathOf(file_number));
   return found->second;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -45,6 +46,7 @@ class FunctionTable {
   void Follow(Function& function, std::optional<EntryPlace> place);
   const UnitContext* ContextOf(const EntryPlace& place);
   uint32_t FileOf(const UnitContext& context, uint64_t file_number);
+  uint32_t AddFile(std::optional<std::string> path);
   std::string_view Name(const UnitContext& context, const Value& value);
   static std::optional<EntryPlace> NextPlace(const UnitContext& context, const EntryValues& values);
   uint64_t KeyOf(const EntryPlace& place) const;
@@ -69,6 +71,7 @@ class FunctionTable {
   std::unordered_map<uint64_t, uint32_t> functions_;  // by key of the entry
   std::vector<uint32_t> files_;                       // by number in the line table
   std::unordered_map<ForeignFile, uint32_t, ForeignFileHash> foreign_files_;
+  size_t path_bytes_ = 0;
   bool budget_spent_ = false;
   uint64_t lost_reference_count_ = 0;
 };

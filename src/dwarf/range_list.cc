@@ -8,8 +8,10 @@ namespace {
 
 class Appender {
  public:
-  Appender(uint8_t address_bytes, std::vector<Range>& out)
-      : address_bytes_(address_bytes), out_(out) {}
+  Appender(uint8_t address_bytes, size_t range_count_max, std::vector<Range>& out)
+      : address_bytes_(address_bytes), range_count_max_(range_count_max), out_(out) {}
+
+  bool full() const { return out_.size() >= range_count_max_; }
 
   void Add(uint64_t start, uint64_t end) {
     if (IsTombstone(start, address_bytes_) || end <= start) return;
@@ -18,6 +20,7 @@ class Appender {
 
  private:
   uint8_t address_bytes_;
+  size_t range_count_max_;
   std::vector<Range>& out_;
 };
 
@@ -26,7 +29,7 @@ uint64_t ReadAddress(base::ByteReader& reader, uint8_t bytes) {
 }
 
 bool AppendOld(const UnitContext& unit, const Value& ranges, uint64_t& budget_bytes,
-               std::vector<Range>& out) {
+               size_t range_count_max, std::vector<Range>& out) {
   const uint8_t address_bytes = unit.header().sizes.address;
   const uint64_t last = address_bytes == 8 ? ~uint64_t{0} : 0xffffffffu;
   // Only a .dwo counts from the base; its skeleton's own list does not.
@@ -40,11 +43,11 @@ bool AppendOld(const UnitContext& unit, const Value& ranges, uint64_t& budget_by
   reader.Seek(base_offset + ranges.number);
   uint64_t base = unit.low_pc();
   bool base_removed = false;
-  Appender appender(address_bytes, out);
+  Appender appender(address_bytes, range_count_max, out);
   while (true) {
     const uint64_t start = ReadAddress(reader, address_bytes);
     const uint64_t end = ReadAddress(reader, address_bytes);
-    if (!reader.ok() || budget_bytes < 2u * address_bytes) return false;
+    if (!reader.ok() || budget_bytes < 2u * address_bytes || appender.full()) return false;
     budget_bytes -= 2u * address_bytes;
     if (start == 0 && end == 0) return true;
     if (start == last) {
@@ -57,7 +60,7 @@ bool AppendOld(const UnitContext& unit, const Value& ranges, uint64_t& budget_by
 }
 
 bool AppendNew(const UnitContext& unit, const Value& ranges, uint64_t& budget_bytes,
-               std::vector<Range>& out) {
+               size_t range_count_max, std::vector<Range>& out) {
   const FormSizes& sizes = unit.header().sizes;
   const Bytes section = unit.sections().rnglists;
   base::ByteReader reader(section);
@@ -75,7 +78,7 @@ bool AppendNew(const UnitContext& unit, const Value& ranges, uint64_t& budget_by
   reader.Seek(offset);
   uint64_t base = unit.low_pc();
   bool base_removed = false;
-  Appender appender(sizes.address, out);
+  Appender appender(sizes.address, range_count_max, out);
   while (reader.ok()) {
     const size_t entry = reader.position();
     const auto kind = reader.Read<uint8_t>();
@@ -118,7 +121,9 @@ bool AppendNew(const UnitContext& unit, const Value& ranges, uint64_t& budget_by
         return false;
     }
     const size_t entry_bytes = reader.position() - entry;
-    if (!reader.ok() || !start || !end || budget_bytes < entry_bytes) return false;
+    if (!reader.ok() || !start || !end || budget_bytes < entry_bytes || appender.full()) {
+      return false;
+    }
     budget_bytes -= entry_bytes;
     appender.Add(*start, *end);
   }
@@ -128,9 +133,9 @@ bool AppendNew(const UnitContext& unit, const Value& ranges, uint64_t& budget_by
 }  // namespace
 
 bool AppendRangeList(const UnitContext& unit, const Value& ranges, uint64_t& budget_bytes,
-                     std::vector<Range>& out) {
-  return unit.header().version >= 5 ? AppendNew(unit, ranges, budget_bytes, out)
-                                    : AppendOld(unit, ranges, budget_bytes, out);
+                     size_t range_count_max, std::vector<Range>& out) {
+  return unit.header().version >= 5 ? AppendNew(unit, ranges, budget_bytes, range_count_max, out)
+                                    : AppendOld(unit, ranges, budget_bytes, range_count_max, out);
 }
 
 }  // namespace vesta::dwarf

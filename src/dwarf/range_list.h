@@ -12,8 +12,8 @@ namespace vesta::dwarf {
 
 // Appends the ranges that DW_AT_ranges leads to, as far as they are good, without the empty ones
 // and those of removed code. Takes the bytes that it reads from the budget; false when the list is
-// damaged or the budget is spent (what came before stays).
+// damaged, the budget is spent, or `out` has range_count_max ranges (what came before stays).
 bool AppendRangeList(const UnitContext& unit, const Value& ranges, uint64_t& budget_bytes,
-                     std::vector<Range>& out);
+                     size_t range_count_max, std::vector<Range>& out);
 
 }  // namespace vesta::dwarf

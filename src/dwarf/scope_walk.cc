@@ -33,6 +33,9 @@ ScopeWalk::Outcome ScopeWalk::Run() {
     if (abbreviation == nullptr) return Outcome::kDamaged;
     abbreviations.ReadEntry(reader, *abbreviation, values);
     if (!reader.ok()) return Outcome::kDamaged;
+    if (out_.scopes.size() >= kScopesMax || out_.ranges.size() >= kRangesMax) {
+      return Outcome::kCutByLimit;
+    }
     uint32_t inner = scope;
     if (abbreviation->kind == EntryKind::kFunction) {
       inner = EnterFunction(offset, values);
@@ -53,7 +56,7 @@ ScopeWalk::Outcome ScopeWalk::Run() {
     open_.push_back(scope);
     scope = inner;
   }
-  return functions_.budget_spent() ? Outcome::kCutByLimit : Outcome::kWhole;
+  return functions_.budget_spent() || ranges_cut_ ? Outcome::kCutByLimit : Outcome::kWhole;
 }
 
 uint32_t ScopeWalk::EnterFunction(uint64_t offset, const EntryValues& values) {
@@ -92,8 +95,12 @@ ScopeWalk::Code ScopeWalk::AppendRanges(const EntryValues& values) {
     if (IsTombstone(*start, unit_.header().sizes.address)) return Code::kRemoved;
     if (*end > *start) out_.ranges.push_back({*start, *end});
   } else if (values.Has(Slot::kRanges)) {
-    if (!AppendRangeList(unit_, values[Slot::kRanges], budget_.range_bytes, out_.ranges)) {
-      ++damaged_range_list_count_;
+    if (!AppendRangeList(unit_, values[Slot::kRanges], budget_.range_bytes, kRangesMax,
+                         out_.ranges)) {
+      // The longest entry of a list is shorter than this.
+      const bool cut = budget_.range_bytes < 32 || out_.ranges.size() >= kRangesMax;
+      ranges_cut_ = ranges_cut_ || cut;
+      if (!cut) ++damaged_range_list_count_;
     }
   } else {
     return Code::kUnsaid;

@@ -13,6 +13,8 @@ namespace vesta::dwarf {
 class ScopeWalk {
  public:
   static constexpr size_t kDepthMax = size_t{1} << 14;
+  static constexpr size_t kScopesMax = size_t{1} << 21;  // with their functions 200 MB
+  static constexpr size_t kRangesMax = size_t{1} << 22;  // 64 MB
 
   ScopeWalk(const UnitContext& unit, FunctionTable& functions, Budget& budget, Unit& out)
       : unit_(unit), functions_(functions), budget_(budget), out_(out) {}
@@ -37,6 +39,7 @@ class ScopeWalk {
   Unit& out_;
   std::vector<uint32_t> open_;  // scope of the entries around, outermost first
   uint64_t damaged_range_list_count_ = 0;
+  bool ranges_cut_ = false;
 };
 
 }  // namespace vesta::dwarf

@@ -9,8 +9,13 @@ namespace vesta::dwarf {
 namespace {
 
 constexpr size_t kUnitOffsetsMax = size_t{1} << 22;
-constexpr uint64_t kHeaderBytesFree = uint64_t{64} << 20;
-constexpr uint64_t kHeaderTimesMax = 64;
+constexpr uint64_t kFreeBytes = uint64_t{64} << 20;
+constexpr uint64_t kTimesMax = 64;
+
+// Whether bytes of a section have been read more often than any compiler's file needs.
+bool TooOften(uint64_t bytes_read, Bytes section) {
+  return bytes_read > kFreeBytes && bytes_read / kTimesMax > section.size();
+}
 
 }  // namespace
 
@@ -33,11 +38,15 @@ const UnitContext* UnitCache::Find(const EntryPlace& place) {
   const auto after = std::upper_bound(offsets.begin(), offsets.end(), place.offset);
   if (after == offsets.begin()) return nullptr;
   const uint64_t offset = *(after - 1);
+  if (TooOften(first_entry_bytes_read_, place.sections->info)) return nullptr;
   if (units_.size() >= kUnitsMax) units_.clear();
   const auto [found, is_new] = units_.try_emplace(place.sections->info.data() + offset);
   if (is_new) {
     auto opened = UnitContext::Open(*place.sections, offset, abbreviations_);
-    if (opened.ok()) found->second = std::move(opened).value();
+    if (opened.ok()) {
+      found->second = std::move(opened).value();
+      first_entry_bytes_read_ += found->second->children() - offset;
+    }
   }
   const UnitContext* unit = found->second.get();
   return unit != nullptr && place.offset < unit->header().end ? unit : nullptr;
@@ -49,10 +58,7 @@ const LineTable* UnitCache::LineTableOf(const UnitContext& unit) {
   if (const auto found = line_tables_.find(key); found != line_tables_.end()) {
     return found->second ? &*found->second : nullptr;
   }
-  if (header_bytes_read_ > kHeaderBytesFree &&
-      header_bytes_read_ / kHeaderTimesMax > unit.sections().line.size()) {
-    return nullptr;
-  }
+  if (TooOften(header_bytes_read_, unit.sections().line)) return nullptr;
   uint64_t header_bytes = 0;
   auto table = LineTable::Open(unit.sections().line, *unit.line_offset(), unit, header_bytes);
   header_bytes_read_ += header_bytes;

@@ -38,7 +38,8 @@ class UnitCache {
   std::unordered_map<const std::byte*, std::unique_ptr<UnitContext>> units_;    // by first byte
   std::unordered_map<const std::byte*, std::optional<LineTable>> line_tables_;  // the same
   size_t files_held_ = 0;
-  uint64_t header_bytes_read_ = 0;
+  uint64_t header_bytes_read_ = 0;  // of line tables
+  uint64_t first_entry_bytes_read_ = 0;
 };
 
 }  // namespace vesta::dwarf

@@ -10,7 +10,7 @@ namespace vesta::dwarf {
 
 namespace {
 
-constexpr size_t kLineRowsMax = size_t{1} << 23;  // of one unit: 200 MB
+constexpr size_t kLineRowsMax = size_t{1} << 22;  // of one unit: 96 MB
 constexpr uint64_t kFreeBytes = uint64_t{64} << 20;
 constexpr uint64_t kSplitBytes = uint64_t{16} << 30;
 
@@ -132,15 +132,15 @@ std::unique_ptr<UnitContext> UnitReader::OpenSplit(const UnitContext& skeleton) 
   for (uint64_t offset = 0; offset < sections->info.size(); offset = header.end) {
     const auto read = ReadUnitHeader(sections->info, offset, header);
     if (header.end == 0) return nullptr;
+    const uint64_t bytes = header.end - offset;
+    if (bytes > budget_.split_bytes) return nullptr;
+    budget_.split_bytes -= bytes;
     if (!read.ok()) continue;
     auto opened = UnitContext::Open(*sections, offset, abbreviations_);
     if (!opened.ok() || (*opened)->tag() != kTagCompileUnit ||
         (*opened)->dwo_id() != skeleton.dwo_id()) {
       continue;
     }
-    const uint64_t split_bytes = (*opened)->header().end - (*opened)->header().offset;
-    if (split_bytes > budget_.split_bytes) return nullptr;
-    budget_.split_bytes -= split_bytes;
     (*opened)->set_skeleton(&skeleton);
     Grant(budget_, *sections);
     return std::move(opened).value();

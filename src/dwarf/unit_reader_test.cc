@@ -402,6 +402,24 @@ TEST(UnitReader, NestingHasALimit) {
   }
 }
 
+TEST(UnitReader, EntriesThatMultiplyAreCut) {
+  // Each entry is one byte, and a function of one shared list of two ranges.
+  DwarfImage image;
+  image.ranges = U64(0x1000) + U64(0x1001) + U64(0x2000) + U64(0x2001) + U64(0) + U64(0);
+  image.abbrev = Uleb(1) + Uleb(kTagCompileUnit) + U8(1) + U16(0) + Uleb(2) + Uleb(kTagSubprogram) +
+                 U8(0) + Uleb(kAtRanges) + Uleb(kFormImplicitConst) + Sleb(0) + U16(0) + U8(0);
+  const std::string body =
+      U16(4) + U32(0) + U8(8) + U8(1) + std::string(ScopeWalk::kScopesMax + 100, '\2');
+  image.info = U32(body.size()) + body;
+  const Whole whole = ReadAll(image.View());
+  ASSERT_EQ(whole.units.size(), 1u);
+  EXPECT_LE(whole.units[0].scopes.size(), ScopeWalk::kScopesMax);
+  EXPECT_LE(whole.units[0].ranges.size(), ScopeWalk::kRangesMax);
+  EXPECT_GT(whole.units[0].scopes.size(), ScopeWalk::kScopesMax / 2);
+  EXPECT_EQ(whole.stats.damaged_range_list_count, 0u);
+  EXPECT_EQ(whole.stats.truncated_count, 1u);
+}
+
 TEST(UnitReader, LongNamesAreCut) {
   DwarfImage image;
   image.str = std::string(size_t{1} << 20, 'n');
