@@ -1,7 +1,8 @@
-// Sections that are stored compressed (SHF_COMPRESSED), as for debugging information.
+// Sections that are stored compressed (SHF_COMPRESSED, .zdebug_*), as for debugging information.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -9,6 +10,27 @@
 #include "src/base/result.h"
 
 namespace vesta::object {
+
+// Shape: `content` is a view of what was read; nothing of it has been looked at.
+struct CompressedSection {
+  enum class Method : uint8_t { kZlib, kZstd };
+  Method method = Method::kZlib;
+  std::span<const std::byte> content;
+  uint64_t size_bytes = 0;  // of what comes out
+};
+
+// Reads the header of a section with SHF_COMPRESSED, or of one named .zdebug_*, as it lies in the
+// file.
+// Errors: as DecompressSection, all that the header alone shows.
+// Source: System V gABI, "Section Compression"; of .zdebug_* the binutils manual.
+base::Result<CompressedSection> ReadCompressedSection(std::span<const std::byte> stored,
+                                                      uint64_t size_bytes_max);
+base::Result<CompressedSection> ReadZdebugSection(std::span<const std::byte> stored,
+                                                  uint64_t size_bytes_max);
+
+// Fills `to`, which is as large as the section says; nothing is written beyond.
+// Errors: Corrupt when it does not come to exactly this size.
+base::Result<void> DecompressInto(const CompressedSection& section, std::span<std::byte> to);
 
 struct DecompressedSection {
   std::unique_ptr<std::byte[]> bytes;

@@ -95,5 +95,42 @@ TEST(CompressedSectionOtherTest, AnotherWayIsUnsupported) {
   EXPECT_EQ(section.error().code(), base::ErrorCode::kUnsupported);
 }
 
+// As .zdebug_* sections are: "ZLIB" and the size, highest byte first, in place of the ELF header.
+std::vector<std::byte> Zdebug(const std::string& content, uint64_t size) {
+  const auto elf = Stored(kZlib, content, size);
+  std::vector<std::byte> stored;
+  for (const char c : {'Z', 'L', 'I', 'B'}) stored.push_back(std::byte(c));
+  for (unsigned shift = 64; shift > 0; shift -= 8) {
+    stored.push_back(static_cast<std::byte>(size >> (shift - 8)));
+  }
+  stored.insert(stored.end(), elf.begin() + sizeof(Elf64_Chdr), elf.end());
+  return stored;
+}
+
+TEST(ZdebugSectionTest, GivesTheBytesBack) {
+  const std::string content = Content();
+  const auto stored = Zdebug(content, content.size());
+  const auto section = ReadZdebugSection(stored, 1 << 20);
+  ASSERT_TRUE(section.ok()) << section.error().message();
+  ASSERT_EQ(section->size_bytes, content.size());
+  std::vector<std::byte> bytes(content.size());
+  ASSERT_TRUE(DecompressInto(*section, bytes).ok());
+  EXPECT_EQ(std::memcmp(bytes.data(), content.data(), content.size()), 0);
+  EXPECT_FALSE(DecompressInto(*section, std::span(bytes).first(bytes.size() - 1)).ok());
+}
+
+TEST(ZdebugSectionTest, DamageAndBombsAreRefused) {
+  const std::string content = Content();
+  const auto stored = Zdebug(content, content.size());
+  EXPECT_FALSE(ReadZdebugSection(stored, content.size() - 1).ok());
+  EXPECT_FALSE(ReadZdebugSection(Zdebug("x", uint64_t{1} << 40), ~uint64_t{0}).ok());
+  EXPECT_FALSE(ReadZdebugSection(Stored(kZlib, content, content.size()), 1 << 20).ok());
+  std::vector<std::byte> bytes(content.size());
+  for (size_t size = 0; size < stored.size(); size += 1 + size / 16) {
+    const auto section = ReadZdebugSection(std::span(stored).first(size), 1 << 20);
+    EXPECT_FALSE(section.ok() && DecompressInto(*section, bytes).ok()) << size;
+  }
+}
+
 }  // namespace
 }  // namespace vesta::object
