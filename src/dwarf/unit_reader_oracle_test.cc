@@ -48,7 +48,9 @@ bool Runs(const std::string& command) {
 }
 
 bool InFolder(const TempFolder& folder, const std::string& command) {
-  return std::system(("cd '" + folder.path() + "' && { " + command + "; } >log 2>&1").c_str()) == 0;
+  return std::system(
+             ("cd '" + folder.path() + "' && export CPATH=. && { " + command + "; } >log 2>&1")
+                 .c_str()) == 0;
 }
 
 std::string ReadText(const std::string& path) {
@@ -321,7 +323,7 @@ Summary Compare(const TempFolder& folder, const std::string& path, const std::st
 
 constexpr const char* kOneCc = R"(
 #include <vector>
-#include "shared.h"
+#include <shared.h>
 namespace {
 template <typename Less> void arrange(std::vector<int>& values, Less less) {
   for (unsigned i = 1; i < values.size(); ++i) {
@@ -363,7 +365,7 @@ int main(int argc, char**) {
 }
 )";
 constexpr const char* kTwoCc = R"(
-#include "shared.h"
+#include <shared.h>
 extern "C" int c_work(int);
 int other(int x) {
   int sum = 0;
