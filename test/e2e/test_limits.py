@@ -50,11 +50,12 @@ def spinners(count, seconds=120):
 
 def test_cpu_limit_slows_sampling_down_says_so_and_up_again(record):
     """Deep stacks at 999 Hz cost the agent many times the limit; when they end, it costs little."""
-    victims = [subprocess.Popen([f"{PROGRAMS}/deep_recursion", "500", "20"]) for _ in range(2)]
-    idle = subprocess.Popen(["sleep", "60"])
+    victims = [subprocess.Popen(["nice", "-n", "-15", f"{PROGRAMS}/deep_recursion", "500", "30"])
+               for _ in range(2)]
+    idle = subprocess.Popen(["sleep", "80"])
     chosen = [word for victim in (*victims, idle) for word in ("--pid", str(victim.pid))]
     start = time.monotonic()
-    process, base = record.start("--frequency", "999", "--cpu-limit", "0.3", "--duration", "50s",
+    process, base = record.start("--frequency", "999", "--cpu-limit", "0.3", "--duration", "65s",
                                  *chosen)
     before = os.times()
     for victim in victims:
