@@ -62,6 +62,7 @@ ADAPTERS = [
     (r"protozero/.*", ["src/wire"]),
     (r"zlib\.h", ["src/wire", "src/object"]),
     (r"zstd\.h", ["src/object"]),
+    (r"lzma\.h|curl/.*", ["src/symbolize/debug_file"]),
     (r"(libiberty/)?demangle\.h|cxxabi\.h", ["src/symbolize"]),
     (r"xxhash\.h", ["src/object"]),
     (r"(Zydis|Zycore)/.*", ["src/object"]),
