@@ -5,7 +5,9 @@
 #include <cstring>
 #include <optional>
 
+#include "src/object/cached_reader.h"
 #include "src/symbolize/symbol_scan.h"
+#include "src/symbolize/symbol_table.h"
 
 namespace vesta::symbolize {
 namespace {
