@@ -55,7 +55,7 @@ def test_cpu_limit_slows_sampling_down_says_so_and_up_again(record):
     idle = subprocess.Popen(["sleep", "80"])
     chosen = [word for victim in (*victims, idle) for word in ("--pid", str(victim.pid))]
     start = time.monotonic()
-    process, base = record.start("--frequency", "999", "--cpu-limit", "0.3", "--duration", "65s",
+    process, base = record.start("--frequency", "999", "--cpu-limit", "0.6", "--duration", "65s",
                                  *chosen)
     before = os.times()
     for victim in victims:
@@ -69,16 +69,17 @@ def test_cpu_limit_slows_sampling_down_says_so_and_up_again(record):
     assert details["cpu_limit_step_downs"] >= 1, details
     assert details["cpu_limit_step_ups"] >= 1, details
     assert any(re.fullmatch(r"cpu_limit_ms_at_rate_1_\d+", name) for name in details), details
-    said = [line for line in recording.stderr.splitlines() if "--cpu-limit 0.3%" in line]
+    said = [line for line in recording.stderr.splitlines() if "--cpu-limit 0.6%" in line]
     assert any("more than" in line and "samples per second now" in line for line in said), said
     assert any("well below" in line for line in said), said
-    assert "to stay within --cpu-limit 0.3% fewer samples were taken" in recording.stdout
+    assert "to stay within --cpu-limit 0.6% fewer samples were taken" in recording.stdout
 
-    # What the programs used, although part of it was seen at a fraction of the rate.
+    # What the programs used, although part of it was seen at a fraction of the rate; they had begun
+    # before the recording.
     assert weight(recording.profile.samples) > recording.stage("agent")["kept"]
     used_s = sum(s.values[1] for s in recording.of("deep_recursion")) / 1e9
     own_s = after.children_user - before.children_user
-    assert used_s == pytest.approx(own_s, rel=0.15)
+    assert used_s == pytest.approx(own_s, rel=0.3)
 
 
 def test_no_limit_is_reached_at_the_usual_rate(record):
