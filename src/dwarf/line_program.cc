@@ -112,19 +112,17 @@ bool LineTable::ReadNewEntries(ByteReader& reader, const UnitContext& unit, bool
     fields[i].form = static_cast<uint16_t>(std::min<uint64_t>(reader.ReadUleb128(), 0xffff));
   }
   const uint64_t count = reader.ReadUleb128();
-  // An entry takes a byte at least, so that the count cannot ask for more room than there is.
-  if (!reader.ok() || count > reader.remaining() || (field_count == 0 && count != 0)) return false;
+  // An entry that means anything takes a byte at least.
+  if (!reader.ok() || count > reader.remaining()) return false;
   for (uint64_t entry = 0; entry < count; ++entry) {
     File file;
     for (size_t i = 0; i < field_count; ++i) {
-      const size_t start = reader.position();
       if (fields[i].form == kFormString) {
         const std::string_view text = reader.ReadCString();
         if (fields[i].content == kContentPath) file.name = Cut(text);
         continue;
       }
       const Value value = ReadForm(reader, fields[i].form, sizes_);
-      if (reader.ok() && reader.position() == start) return false;  // takes no byte
       if (fields[i].content == kContentPath) file.name = unit.String(value);
       if (fields[i].content == kContentDirectoryIndex) file.directory = value.number;
     }

@@ -185,7 +185,8 @@ TEST(LineProgram, OfSeveralRowsAtOneAddressTheLastHoldsAndRepeatedOnesAreLeftOut
 TEST(LineProgram, SequencesOfRemovedCodeAndThoseWithoutAnEndAreLeftOut) {
   const std::string rows = kCopy + AdvancePc(4) + AdvanceLine(1) + kCopy + AdvancePc(4);
   const std::string program = SetAddress(0) + rows + kEnd + SetAddress(~uint64_t{0}) + rows + kEnd +
-                              rows + kEnd +  // has no address
+                              SetAddress(~uint64_t{0} - 1) + kCopy + AdvancePc(1) + kEnd + rows +
+                              kEnd +  // has no address
                               SetAddress(0x2000) + rows + kEnd + SetAddress(0x3000) + rows;
   const Read read = ReadLines(LineTableBytes({}, OldFiles(), program));
   EXPECT_EQ(Rows(read.unit), (Texts{"2000 /comp/a.c:1", "2004 /comp/a.c:2", "2008 end"}));
@@ -200,20 +201,29 @@ TEST(LineProgram, RowsThatGoBackAreSorted) {
   EXPECT_EQ(RowsOf({}, SetAddress(0x1008) + kCopy + SetAddress(0x1000) + kEnd), Texts());
 }
 
+TEST(LineProgram, PathsLongerThanAnySystemTakesAreLeftOut) {
+  for (const size_t length : {size_t{4000}, size_t{5000}}) {
+    const std::string files =
+        U8(0) + Text(std::string(length, 'x')) + U8(0) + U8(0) + U8(0) + U8(0);
+    const Read read =
+        ReadLines(LineTableBytes({}, files, SetAddress(0x1000) + kCopy + AdvancePc(1) + kEnd));
+    ASSERT_EQ(read.unit.lines.size(), 2u);
+    EXPECT_EQ(read.unit.lines[0].file == kNone, length == 5000);
+    EXPECT_EQ(read.stats.truncated_count, length == 5000 ? 1u : 0u);
+  }
+}
+
 TEST(LineProgram, DamagedTablesAreCountedAndTheUnitStays) {
   Shape no_range;
   no_range.line_range = 0;
   Shape new_version;
   new_version.version = 6;
   const std::string no_bytes = U8(0) + Uleb(0) + U8(0) + Uleb(1u << 30);  // a billion of nothing
-  const std::string flags =
-      U8(1) + Uleb(kContentPath) + Uleb(kFormFlagPresent) + Uleb(3) + U8(0) + Uleb(0);
   Shape v5;
   v5.version = 5;
   for (const std::string& line :
        {std::string(), LineTableBytes(no_range, OldFiles(), kEnd),
         LineTableBytes(new_version, OldFiles(), kEnd), LineTableBytes(v5, no_bytes, kEnd),
-        LineTableBytes(v5, flags, kEnd),
         LineTableBytes({}, OldFiles(), SetAddress(0x1000) + U8(kLineFixedAdvancePc))}) {
     const Read read = ReadLines(line);
     EXPECT_TRUE(read.unit.lines.empty());

@@ -56,7 +56,7 @@ ScopeWalk::Outcome ScopeWalk::Run() {
     open_.push_back(scope);
     scope = inner;
   }
-  return functions_.budget_spent() || ranges_cut_ ? Outcome::kCutByLimit : Outcome::kWhole;
+  return ranges_cut_ ? Outcome::kCutByLimit : Outcome::kWhole;
 }
 
 uint32_t ScopeWalk::EnterFunction(uint64_t offset, const EntryValues& values) {

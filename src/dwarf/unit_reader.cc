@@ -118,7 +118,8 @@ bool UnitReader::ReadUnit(uint64_t offset, Unit& out) {
     ++stats_.damaged_count;
     return false;
   }
-  if (cut || outcome == ScopeWalk::Outcome::kCutByLimit) ++stats_.truncated_count;
+  cut = cut || functions.budget_spent() || outcome == ScopeWalk::Outcome::kCutByLimit;
+  if (cut) ++stats_.truncated_count;
   ++stats_.unit_count;
   return true;
 }

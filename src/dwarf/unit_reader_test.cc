@@ -287,7 +287,7 @@ TEST(UnitReader, RangesOfVersion4CountFromTheirBase) {
   const uint64_t last = ~uint64_t{0};
   image.ranges = U64(7) + U64(7);  // something before
   image.ranges += U64(0x10) + U64(0x20) + U64(0x30) + U64(0x30) + U64(last) + U64(0x9000) + U64(1) +
-                  U64(5) + U64(last) + U64(last) + U64(1) + U64(5) + U64(0) + U64(0);
+                  U64(5) + U64(last) + U64(last) + U64(2) + U64(5) + U64(0) + U64(0);
   image.AddUnit({4, kUnitCompile, 8, 4, 0},
                 UnitEntry({WithRanges({kAtRanges, kFormSecOffset, U32(16), 0, ""})},
                           {{kAtLowPc, kFormAddr, U64(0x1000), 0, ""}}));
@@ -331,7 +331,9 @@ TEST(UnitReader, RangesOfVersion5AreReadInEachKind) {
 TEST(UnitReader, OneDamagedUnitDoesNotHideTheNext) {
   const Entry unknown_form{kTagVariable, {{kAtConstValue, 0x7f, "", 0, ""}}, {}, ""};
   const Entry cut_block{kTagVariable, {{kAtConstValue, kFormBlock4, U32(1000), 0, ""}}, {}, ""};
-  for (const Entry& bad : {unknown_form, cut_block}) {
+  const Entry nowhere{
+      kTagVariable, {{kAtConstValue, kFormIndirect, Uleb(kFormImplicitConst), 0, ""}}, {}, ""};
+  for (const Entry& bad : {unknown_form, cut_block, nowhere}) {
     DwarfImage image;
     image.AddUnit({}, UnitEntry({FunctionEntry("lost", 0x1000), bad}));
     image.AddUnit({}, UnitEntry({FunctionEntry("kept", 0x2000)}));
@@ -462,6 +464,42 @@ TEST(UnitReader, SplitUnitsTakeAddressesAndRangesFromTheirSkeleton) {
   EXPECT_EQ(RangesOf(whole.units[0], 0), (Ranges{{0x7000, 0x7010}}));
   EXPECT_EQ(RangesOf(whole.units[0], 1), (Ranges{{0x8000, 0x8004}}));
   EXPECT_EQ(ReadAll(image.View()).stats.split_missing_count, 1u);
+}
+
+TEST(UnitReader, SplitUnitsOfVersion4TakeRangesFromTheSkeletonsSection) {
+  DwarfImage image;
+  image.ranges = U64(9) + U64(9) + U64(0x10) + U64(0x18) + U64(0) + U64(0);
+  image.addr = U64(0x1) + U64(0x7000);
+  image.AddUnit({4, kUnitCompile, 8, 4, 0},
+                UnitEntry({}, {{kAtGnuDwoName, kFormString, Text("a.dwo"), 0, ""},
+                               {kAtGnuDwoId, kFormData8, U64(0xabc), 0, ""},
+                               {kAtGnuRangesBase, kFormSecOffset, U32(8), 0, ""},
+                               {kAtGnuAddrBase, kFormSecOffset, U32(8), 0, ""},
+                               {kAtLowPc, kFormAddr, U64(0x5000), 0, ""}}));
+  DwarfImage split;
+  Entry plain = FunctionEntry("plain", 0);
+  plain.attributes[1] = {kAtLowPc, kFormGnuAddrIndex, Uleb(0), 0, ""};
+  split.AddUnit({4, kUnitCompile, 8, 4, 0},
+                UnitEntry({plain, WithRanges({kAtRanges, kFormSecOffset, U32(8), 0, ""})},
+                          {{kAtGnuDwoId, kFormData8, U64(0xabc), 0, ""}}));
+  const Sections view = split.View();
+  const Whole whole = ReadAll(
+      image.View(), [&view](std::string_view, std::string_view, uint64_t) { return &view; });
+  ASSERT_EQ(whole.units.size(), 1u);
+  EXPECT_EQ(RangesOf(whole.units[0], 0), (Ranges{{0x7000, 0x7010}}));
+  EXPECT_EQ(RangesOf(whole.units[0], 1), (Ranges{{0x5010, 0x5018}}));
+}
+
+TEST(UnitReader, ReferencesOfVersion2AreAsWideAsAddresses) {
+  DwarfImage image;
+  const Entry origin{kTagSubprogram, {{kAtName, kFormString, Text("origin"), 0, ""}}, {}, "origin"};
+  Entry function = FunctionEntry("", 0x1000);
+  function.attributes[0] = {kAtSpecification, kFormRefAddr, "", 0, "origin"};
+  function.attributes[2] = {kAtHighPc, kFormAddr, U64(0x1008), 0, ""};
+  image.AddUnit({2, kUnitCompile, 8, 4, 0}, UnitEntry({origin, function}));
+  const Unit unit = ReadOne(image.View());
+  EXPECT_EQ(NameOf(unit, 0), "origin");
+  EXPECT_EQ(RangesOf(unit, 0), (Ranges{{0x1000, 0x1008}}));
 }
 
 // An image that has a bit of everything.
