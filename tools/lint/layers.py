@@ -18,7 +18,7 @@ GROUND = ["src/base", "abi"]
 NOUNS = GROUND + ["src/profile", "src/object", "src/dwarf"]
 SHAPES = NOUNS + ["src/symbolize", "src/wire", "src/flame"]
 STAGES = ["src/agent/process", "src/agent/unwind", "src/agent/runtime", "src/agent/aggregate",
-          "src/agent/limits"]
+          "src/agent/limits", "src/agent/naming"]
 
 # folder -> folders that it may include, lower layers first
 MAY_SEE = {
@@ -39,6 +39,8 @@ MAY_SEE = {
     "src/agent/runtime": SHAPES,
     "src/agent/aggregate": SHAPES,
     "src/agent/limits": ["src/base"],
+    # asks the images for their files
+    "src/agent/naming": SHAPES + ["src/agent/process"],
     "src/agent/source": SHAPES + STAGES,
     "src/agent": SHAPES + STAGES + ["src/agent/source"],
     "src/cli": SHAPES + STAGES + ["src/agent/source", "src/agent"],
