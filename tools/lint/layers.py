@@ -16,7 +16,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 GROUND = ["src/base", "abi"]
 NOUNS = GROUND + ["src/profile", "src/object", "src/dwarf"]
-SHAPES = NOUNS + ["src/symbolize", "src/wire", "src/flame"]
+SHAPES = NOUNS + ["src/symbolize", "src/symbolize/index", "src/symbolize/index_build", "src/wire",
+                  "src/flame"]
 STAGES = ["src/agent/process", "src/agent/unwind", "src/agent/runtime", "src/agent/aggregate",
           "src/agent/limits", "src/agent/naming"]
 
@@ -31,6 +32,8 @@ MAY_SEE = {
     "src/object": GROUND,
     "src/dwarf": ["src/base"],
     "src/symbolize": NOUNS,
+    "src/symbolize/index": ["src/base", "src/dwarf"],
+    "src/symbolize/index_build": NOUNS + ["src/symbolize", "src/symbolize/index"],
     "src/wire": NOUNS,
     "src/flame": NOUNS,
     "src/agent/process": SHAPES,
@@ -66,7 +69,7 @@ ADAPTERS = [
     (r"zstd\.h", ["src/object"]),
     (r"lzma\.h|curl/.*", ["src/symbolize/debug_file"]),
     (r"(libiberty/)?demangle\.h|cxxabi\.h", ["src/symbolize"]),
-    (r"xxhash\.h", ["src/object"]),
+    (r"xxhash\.h", ["src/object", "src/symbolize/index"]),
     (r"(Zydis|Zycore)/.*", ["src/object"]),
     (r"elfutils/.*|gelf\.h|libelf\.h|dwarf\.h|libdw.*", None),
     (r"gtest/.*|gmock/.*", None),
