@@ -2,7 +2,6 @@
 #pragma once
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,13 +10,16 @@
 #include <fstream>
 #include <string>
 
+#include "src/base/check.h"
+
 namespace vesta::agent::naming {
 
 class FolderForTest {
  public:
   FolderForTest() {
-    std::string pattern = testing::TempDir() + "/vesta_naming_XXXXXX";
-    path_ = ::mkdtemp(pattern.data());
+    std::string pattern = "/tmp/vesta_naming_XXXXXX";
+    CHECK(::mkdtemp(pattern.data()) != nullptr);
+    path_ = pattern;
   }
   ~FolderForTest() { std::filesystem::remove_all(path_); }
   FolderForTest(const FolderForTest&) = delete;
@@ -28,7 +30,7 @@ class FolderForTest {
   std::string Write(const std::string& name, const std::string& text, mode_t mode = 0600) const {
     const std::string path = Path(name);
     std::ofstream(path, std::ios::binary) << text;
-    EXPECT_EQ(::chmod(path.c_str(), mode), 0);
+    CHECK(::chmod(path.c_str(), mode) == 0);
     return path;
   }
   std::string Read(const std::string& name) const {

@@ -31,6 +31,8 @@ constexpr int kFirstFreeFd = 5;
 constexpr size_t kLineBytesMax = 1024;
 constexpr size_t kWhyBytesMax = 300;
 constexpr int kReadsMax = 64;
+// Of its own clock, which also counts the time that it was stopped.
+constexpr uint64_t kRunSecondsMax = 24 * 3600;
 constexpr int kLowestPriority = 19;
 constexpr std::string_view kOk = "ok ";
 constexpr std::string_view kFailed = "failed ";
@@ -99,14 +101,22 @@ class FdList {
   std::vector<int> fds_;
 };
 
-std::vector<std::string> ArgumentsOf(const IndexJob& job) {
-  std::vector<std::string> arguments = {"vesta",      "index-image", "--image-fd", "3",
-                                        "--index-fd", "4",           "--identity", job.identity,
-                                        "--path",     job.path};
-  for (const std::string& root : job.roots) {
-    arguments.push_back("--root");
-    arguments.push_back(root);
-  }
+std::vector<std::string> ArgumentsOf(const IndexJob& job, const IndexRunner::Options& options) {
+  std::vector<std::string> arguments = {"vesta", "index-image"};
+  const auto add = [&](const char* name, const std::string& value) {
+    arguments.emplace_back(name);
+    arguments.push_back(value);
+  };
+  add("--image-fd", std::to_string(kImageFd));
+  add("--index-fd", std::to_string(kIndexFd));
+  add("--identity", job.identity);
+  add("--path", job.path);
+  for (const std::string& root : job.roots) add("--root", root);
+  add("--memory-bytes", std::to_string(options.memory_bytes_max));
+  add("--index-bytes", std::to_string(job.index_bytes_max));
+  add("--run-seconds", std::to_string(kRunSecondsMax));
+  if (!job.scratch.empty()) add("--scratch", job.scratch);
+  for (const std::string& url : job.debuginfod_urls) add("--debuginfod", url);
   return arguments;
 }
 
@@ -145,7 +155,7 @@ Result<void> IndexRunner::Start(const IndexJob& job, uint64_t now_mono_ns) {
   ChildPlan plan;
   plan.fds = {fds.CopyOf(null_fd), fds.CopyOf(report[1]), fds.CopyOf(null_fd),
               fds.CopyOf(job.image_fd), fds.CopyOf(job.index_fd)};
-  std::vector<std::string> arguments = ArgumentsOf(job);
+  std::vector<std::string> arguments = ArgumentsOf(job, options_);
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
@@ -153,7 +163,7 @@ Result<void> IndexRunner::Start(const IndexJob& job, uint64_t now_mono_ns) {
   plan.arguments = pointers.data();
   plan.memory = {options_.memory_bytes_max, options_.memory_bytes_max};
   plan.cpu = {options_.cpu_s_max, options_.cpu_s_max + 1};
-  plan.file = {job.index_bytes_max, job.index_bytes_max};
+  plan.file = {options_.file_bytes_max, options_.file_bytes_max};
   plan.parent = ::getpid();
   const bool has_fds =
       std::all_of(plan.fds.begin(), plan.fds.end(), [](int fd) { return fd >= 0; });
@@ -207,9 +217,10 @@ IndexOutcome IndexRunner::Judge(int status) const {
   IndexOutcome outcome;
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
-    outcome.end = timed_out_ || signal == SIGXCPU ? IndexEnd::kTimedOut
-                  : signal == SIGXFSZ             ? IndexEnd::kNoRoom
-                                                  : IndexEnd::kCrashed;
+    const bool is_late = timed_out_ || signal == SIGXCPU || signal == SIGALRM;
+    outcome.end = is_late             ? IndexEnd::kTimedOut
+                  : signal == SIGXFSZ ? IndexEnd::kNoRoom
+                                      : IndexEnd::kCrashed;
     outcome.why = "the process that read it was ended by signal " + std::to_string(signal);
     if (outcome.end == IndexEnd::kTimedOut) outcome.why = "reading it took too long";
     if (outcome.end == IndexEnd::kNoRoom) outcome.why = "its index would be too large";
@@ -230,9 +241,11 @@ IndexOutcome IndexRunner::Judge(int status) const {
   std::string_view rest = word.substr(kFailed.size());
   const std::string_view reason = rest.substr(0, rest.find(' '));
   rest.remove_prefix(std::min(rest.size(), reason.size() + 1));
-  outcome.end = reason == "no_room"  ? IndexEnd::kNoRoom
-                : reason == "memory" ? IndexEnd::kOutOfMemory
-                                     : IndexEnd::kFailed;
+  outcome.end = reason == "no_room"   ? IndexEnd::kNoRoom
+                : reason == "memory"  ? IndexEnd::kOutOfMemory
+                : reason == "time"    ? IndexEnd::kTimedOut
+                : reason == "crashed" ? IndexEnd::kCrashed
+                                      : IndexEnd::kFailed;
   outcome.why = base::Printable(rest.empty() ? reason : rest.substr(0, kWhyBytesMax));
   return outcome;
 }

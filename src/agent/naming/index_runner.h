@@ -17,9 +17,11 @@ struct IndexJob {
   int image_fd = -1;  // both stay with the caller
   int index_fd = -1;
   uint64_t index_bytes_max = 0;
+  std::string scratch;  // folder for files without a name: unpacked sections
   std::string identity;
-  std::string path;                // of the image, as its process sees it
-  std::vector<std::string> roots;  // where its debug files may lie, best first
+  std::string path;                          // of the image, as its process sees it
+  std::vector<std::string> roots;            // where its debug files may lie, best first
+  std::vector<std::string> debuginfod_urls;  // servers to ask for them; none = not asked
 };
 
 enum class IndexEnd : uint8_t {
@@ -54,9 +56,10 @@ class IndexRunner {
  public:
   struct Options {
     std::string program = "/proc/self/exe";
-    uint64_t memory_bytes_max = uint64_t{1} << 30;  // of memory of its own; mapped files are not
+    uint64_t memory_bytes_max = uint64_t{1} << 30;  // of its own; mapped files do not count
     uint64_t cpu_s_max = 120;
-    uint64_t run_ns_max = 300'000'000'000;  // without the time that it was stopped
+    uint64_t run_ns_max = 300'000'000'000;        // without the time that it was stopped
+    uint64_t file_bytes_max = uint64_t{4} << 30;  // of any file that it writes
   };
 
   explicit IndexRunner(Options options) : options_(std::move(options)) {}

@@ -1,5 +1,6 @@
 #include "src/agent/naming/index_runner.h"
 
+#include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -36,7 +37,14 @@ class IndexRunnerTest : public testing::Test {
     return options;
   }
   IndexJob Job() const {
-    return {image_fd_, index_fd_, 1 << 20, "gnu:ab", "/opt/a b", {"/proc/7/root", "/"}};
+    return {image_fd_,
+            index_fd_,
+            1 << 20,
+            "/tmp",
+            "gnu:ab",
+            "/opt/a b",
+            {"/proc/7/root", "/"},
+            {"http://127.0.0.1:1"}};
   }
   static IndexOutcome WaitFor(IndexRunner& runner) {
     for (int i = 0; i < 20'000; ++i) {
@@ -72,7 +80,9 @@ TEST_F(IndexRunnerTest, GivesTheJobToTheProcess) {
   // `ls` has the folder open as 5; the shell may have the script open as 10.
   const std::string said = folder_.Read("index");
   EXPECT_EQ(said.rfind("index-image|--image-fd|3|--index-fd|4|--identity|gnu:ab|--path|/opt/a b|"
-                       "--root|/proc/7/root|--root|/|bytes of the image0 1 2 3 4 5 ",
+                       "--root|/proc/7/root|--root|/|--memory-bytes|1073741824|"
+                       "--index-bytes|1048576|--run-seconds|86400|--scratch|/tmp|"
+                       "--debuginfod|http://127.0.0.1:1|bytes of the image0 1 2 3 4 5 ",
                        0),
             0u)
       << said;
@@ -87,6 +97,8 @@ TEST_F(IndexRunnerTest, SaysHowItEnded) {
   EXPECT_EQ(Run("echo 'failed corrupt'; exit 1").why, "corrupt");
   EXPECT_EQ(Run("echo 'failed no_room disk'; exit 1").end, IndexEnd::kNoRoom);
   EXPECT_EQ(Run("echo 'failed memory it is large'; exit 1").end, IndexEnd::kOutOfMemory);
+  EXPECT_EQ(Run("echo 'failed time it is large'; exit 1").end, IndexEnd::kTimedOut);
+  EXPECT_EQ(Run("echo 'failed crashed'; exit 1").end, IndexEnd::kCrashed);
   EXPECT_EQ(Run("exit 0").end, IndexEnd::kCrashed);
   EXPECT_EQ(Run("echo ok debug=yes; exit 1").end, IndexEnd::kCrashed);
   EXPECT_EQ(Run("echo nonsense; exit 3").why,

@@ -207,15 +207,17 @@ std::optional<CacheNote> SymbolCache::ReadNote(const std::string& key) const {
   const base::JsonValue* time = json->Find("time_unix_s");
   const base::JsonValue* image_bytes = json->Find("image_bytes");
   const base::JsonValue* debug_file = json->Find("debug_file_existed");
+  const base::JsonValue* servers = json->Find("asked_servers");
   const base::JsonValue* why = json->Find("why");
-  if (time == nullptr || image_bytes == nullptr || debug_file == nullptr || why == nullptr ||
-      why->AsString() == nullptr) {
+  if (time == nullptr || image_bytes == nullptr || debug_file == nullptr || servers == nullptr ||
+      why == nullptr || why->AsString() == nullptr) {
     return std::nullopt;
   }
   CacheNote note;
   note.time_unix_s = time->AsUint().value_or(0);
   note.image_bytes = image_bytes->AsUint().value_or(0);
   note.debug_file_existed = debug_file->AsBool().value_or(false);
+  note.asked_servers = servers->AsBool().value_or(false);
   note.why = *why->AsString();
   return note;
 }
@@ -226,6 +228,7 @@ void SymbolCache::WriteNote(const std::string& key, const CacheNote& note) {
   writer.BeginObject().Key("time_unix_s").Uint(note.time_unix_s);
   writer.Key("image_bytes").Uint(note.image_bytes);
   writer.Key("debug_file_existed").Bool(note.debug_file_existed);
+  writer.Key("asked_servers").Bool(note.asked_servers);
   writer.Key("why").String(std::string_view(note.why).substr(0, kWhyBytesMax)).EndObject();
   const std::string name = NameOf(key, kNoteEnd);
   const std::string aside = name + "." + std::to_string(::getpid()) + std::string(kPartEnd);

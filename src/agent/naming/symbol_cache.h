@@ -19,7 +19,8 @@ struct CacheNote {
   uint64_t time_unix_s = 0;
   uint64_t image_bytes = 0;  // of the file that was read
   bool debug_file_existed = false;
-  std::string why;  // one line; empty = an index without lines
+  bool asked_servers = false;  // for its debug information
+  std::string why;             // one line; empty = an index without lines
 };
 
 struct CacheUsage {
@@ -70,6 +71,8 @@ class SymbolCache {
 
   bool has_folder() const { return folder_fd_ >= 0; }
   const std::string& refused_why() const { return refused_why_; }
+  // A folder on the same disk for files without a name.
+  std::string scratch_folder() const { return has_folder() ? options_.folder : "/var/tmp"; }
 
   // The file name of an image's identity, without the ending; nothing when it would be too long.
   static std::string KeyOf(std::string_view identity);

@@ -1,5 +1,6 @@
 #include "src/agent/naming/symbol_cache.h"
 
+#include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 
@@ -262,12 +263,13 @@ TEST_F(SymbolCacheTest, WhatWasUsedLongestAgoGoesFirst) {
 TEST_F(SymbolCacheTest, NotesSayWhyAnImageHasNoIndex) {
   SymbolCache cache(OptionsOf());
   EXPECT_FALSE(cache.ReadNote(kKey));
-  cache.WriteNote(kKey, {1'700'000'000, 4711, true, "it is \"corrupt\"\n"});
+  cache.WriteNote(kKey, {1'700'000'000, 4711, true, true, "it is \"corrupt\"\n"});
   const auto note = SymbolCache(OptionsOf()).ReadNote(kKey);
   ASSERT_TRUE(note);
   EXPECT_EQ(note->time_unix_s, 1'700'000'000u);
   EXPECT_EQ(note->image_bytes, 4711u);
   EXPECT_TRUE(note->debug_file_existed);
+  EXPECT_TRUE(note->asked_servers);
   EXPECT_EQ(note->why, "it is \"corrupt\"\n");
   cache.RemoveNote(kKey);
   EXPECT_FALSE(cache.ReadNote(kKey));
@@ -275,7 +277,7 @@ TEST_F(SymbolCacheTest, NotesSayWhyAnImageHasNoIndex) {
   const std::string name = InCache(std::string(kKey) + ".note");
   for (const char* damaged : {"", "{", "{}", "[]", "{\"time_unix_s\":1,\"image_bytes\":2}",
                               "{\"time_unix_s\":1,\"image_bytes\":2,\"debug_file_existed\":true,"
-                              "\"why\":7}"}) {
+                              "\"asked_servers\":true,\"why\":7}"}) {
     folder_.Write(name, damaged);
     EXPECT_FALSE(cache.ReadNote(kKey)) << damaged;
   }
@@ -307,7 +309,7 @@ TEST_F(SymbolCacheTest, AFullDiskIsAnErrorOfTheOneWhoWrites) {
     EXPECT_EQ(Store(cache, kKey, std::string(200'000, 'x')), "not written");
     EXPECT_EQ(cache.Usage().files, 0u);
     folder_.Write(InCache("filler"), std::string(100'000, 'x'));
-    cache.WriteNote(kKey, {1, 2, false, "why"});
+    cache.WriteNote(kKey, {1, 2, false, false, "why"});
     EXPECT_FALSE(cache.ReadNote(kKey));
     EXPECT_EQ(cache.Usage().files, 0u);
   }

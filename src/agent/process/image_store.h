@@ -127,6 +127,10 @@ class ImageStore {
   // How Open finds a living process that maps an image.
   using MappingFinder = std::function<std::optional<MappingPlace>(profile::ImageId)>;
   void SetMappingFinder(MappingFinder finder) { find_mapping_ = std::move(finder); }
+  // A living process that maps it, if there is one.
+  std::optional<MappingPlace> FindMapping(profile::ImageId id) const {
+    return find_mapping_ ? find_mapping_(id) : std::nullopt;
+  }
 
   // Whether more than three quarters of the room for images is taken.
   bool IsCrowded() const;
