@@ -30,6 +30,8 @@ constexpr uint64_t kGraceNs = 20'000'000;
 
 // Names of generated code are read this soon after a sample: it moves, and its process may end.
 constexpr uint64_t kGeneratedNamesNs = 250'000'000;
+// Of one image between two readings: some thousand samples of deep stacks.
+constexpr size_t kGeneratedAddressesMax = 65'536;
 
 constexpr uint32_t kTableSlots = 16'384;
 // Of the kernel's array of mappings; 500 processes of 40 mappings need 20,000.
@@ -76,7 +78,6 @@ Agent::Budget Agent::Divide(const AgentOptions& options) {
   budget.table_bytes =
       options.table_budget_bytes != 0 ? options.table_budget_bytes : free_bytes * 2 / 5;
   budget.aggregate_bytes = free_bytes / 2;
-  // A kept name costs about half of its line.
   budget.generated_names_bytes = limit / 16;
   return budget;
 }
@@ -110,8 +111,7 @@ Agent::Agent(const AgentOptions& options, const Budget& budget,
               [this](uint32_t image_id) { return BuildTable(image_id); }),
       finders_([this](uint32_t image_id) { return OpenFrameFinder(image_id); }, {}),
       finisher_(source_->kernel_tables(), finders_),
-      perf_map_("/proc", {.file_bytes_max = budget.generated_names_bytes,
-                          .kept_bytes_max = budget.generated_names_bytes}),
+      generated_names_("/proc", {.kept_bytes_max = budget.generated_names_bytes}),
       aggregator_(budget.aggregate_bytes),
       governor_({options.cpu_limit_milli_percent, options.frequency_hz}) {}
 
@@ -179,15 +179,44 @@ void Agent::TakeBatch() {
   if (now_mono_ns >= housekeeping_next_mono_ns_) Housekeep(now_mono_ns);
 }
 
+void Agent::NoteGeneratedCode(uint32_t pid, profile::Frame& frame) {
+  frame.image = processes_.GeneratedCodeOf(pid, frame.image);
+  const auto [code, is_new] = generated_code_.try_emplace(frame.image);
+  if (code->second.size() < kGeneratedAddressesMax) code->second.push_back(frame.address);
+  if (!is_new) return;
+  // A runtime that writes names down maps the file, so that it is found.
+  const process::Process* process = processes_.Find(pid);
+  if (process == nullptr) return;
+  for (const process::Mapping& mapping : process->mappings.all()) {
+    const process::Image& image = images_.image(mapping.image);
+    if (image.kind != process::ImageKind::kUnreadable) continue;
+    runtime::ImageFacts facts;
+    facts.path = image.path;
+    if (!generated_names_.Detect(facts)) continue;
+    // Without its file the code stays unnamed.
+    static_cast<void>(
+        generated_names_.Prepare(NamersOf(images_.image(code->first), images_).front(), facts)
+            .ok());
+  }
+}
+
 void Agent::ReadGeneratedNames() {
-  std::map<uint32_t, runtime::ProcessKey> namers;  // by pid: workers share their parent
-  for (const profile::ImageId code : generated_code_) {
+  // By pid and exec: workers share their parent.
+  std::map<std::pair<uint32_t, uint64_t>, std::pair<runtime::ProcessKey, std::vector<uint64_t>>>
+      wanted;
+  for (const auto& [code, addresses] : generated_code_) {
     for (const runtime::ProcessKey& namer : NamersOf(images_.image(code), images_)) {
-      namers.emplace(namer.pid, namer);
+      auto& [key, frames] = wanted[{namer.pid, namer.exec_mono_ns}];
+      key = namer;
+      frames.insert(frames.end(), addresses.begin(), addresses.end());
     }
   }
-  // No names now is no failure: the runtime keeps what it finds for when they are asked for.
-  for (const auto& [pid, namer] : namers) static_cast<void>(perf_map_.Name(namer, {}).ok());
+  for (auto& [program, of_process] : wanted) {
+    auto& [key, frames] = of_process;
+    std::sort(frames.begin(), frames.end());
+    frames.erase(std::unique(frames.begin(), frames.end()), frames.end());
+    generated_names_.Remember(key, frames);
+  }
   generated_code_.clear();
 }
 
@@ -206,6 +235,7 @@ void Agent::TakeSample(const source::SampleRecord& record) {
   }
   user = unwind::WithoutWrongGuess(user, reason);
 
+  uint64_t kept_time_mono_ns = 0;  // matters only where code moves
   frames_.clear();
   for (size_t i = 0; i < record.kernel.size(); ++i) {
     // The kernel's own walk gives return addresses as they are.
@@ -219,13 +249,13 @@ void Agent::TakeSample(const source::SampleRecord& record) {
     tables_.Touch(frame.image_id);
     const process::Image& image = images_.image(profile::ImageId(frame.image_id));
     if (image.kind == process::ImageKind::kAnonymous) {
-      frames_.back().image = processes_.GeneratedCodeOf(sample.tgid, image.id);
-      generated_code_.insert(frames_.back().image);
+      NoteGeneratedCode(sample.tgid, frames_.back());
+      kept_time_mono_ns = sample.time_mono_ns;
     }
   }
   const aggregate::ThreadId thread =
       aggregator_.InternThread(task.value(), sample.tgid, sample.tid, CommOf(sample));
-  aggregator_.Add(thread, frames_, reason, sample.value * sample.weight);
+  aggregator_.Add(thread, frames_, reason, sample.value * sample.weight, kept_time_mono_ns);
 }
 
 unwind::FinishedWalk Agent::FinishWalk(const source::SampleRecord& record) {
@@ -352,8 +382,8 @@ uint64_t Agent::memory_bytes() const {
 void Agent::ObeyCpuLimit(uint64_t now_mono_ns) {
   timespec used{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-  const uint64_t own_ns =
-      static_cast<uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(used.tv_nsec);
+  const uint64_t own_ns = static_cast<uint64_t>(used.tv_sec) * 1'000'000'000 +
+                          static_cast<uint64_t>(used.tv_nsec);
   const uint64_t program_ns = source_->ReadBook().page.value[ABI_COUNTER_program_time_ns];
   const uint32_t before = governor_.step();
   const uint32_t step = governor_.Take({now_mono_ns, own_ns, program_ns, cpus_});
@@ -378,7 +408,7 @@ void Agent::RecycleImages() {
   std::vector<bool> needed(images_.id_limit());
   processes_.MarkImages(needed);
   aggregator_.MarkImages(needed);
-  for (const profile::ImageId code : generated_code_) needed[code.value()] = true;
+  for (const auto& [code, addresses] : generated_code_) needed[code.value()] = true;
   // All that is kept by an image's number has to forget it here.
   for (const profile::ImageId id : images_.Recycle(std::move(needed))) {
     tables_.Forget(id.value());

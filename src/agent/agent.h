@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <span>
@@ -13,7 +14,7 @@
 #include "src/agent/process/image_store.h"
 #include "src/agent/process/linux_proc.h"
 #include "src/agent/process/process_table.h"
-#include "src/agent/runtime/perf_map/perf_map_runtime.h"
+#include "src/agent/runtime/generated_code_runtime.h"
 #include "src/agent/source/kernel_source.h"
 #include "src/agent/unwind/frame_finder_cache.h"
 #include "src/agent/unwind/process_publisher.h"
@@ -65,7 +66,7 @@ class Agent {
   process::ProcessTable& processes() { return processes_; }
   process::ImageStore& images() { return images_; }
   // Names generated code.
-  runtime::Runtime& generated_code_runtime() { return perf_map_; }
+  runtime::GeneratedCodeRuntime& generated_code_runtime() { return generated_names_; }
   source::KernelSource& source() { return *source_; }
   const unwind::TableStore& tables() const { return tables_; }
   const unwind::PublisherBook& publisher_book() const { return publisher_.book(); }
@@ -103,6 +104,8 @@ class Agent {
   base::Result<std::unique_ptr<object::FrameFinder>> OpenFrameFinder(uint32_t image_id);
   void Housekeep(uint64_t now_mono_ns);
   void RecycleImages();
+  // A frame in memory without a file; a name for it will be looked for.
+  void NoteGeneratedCode(uint32_t pid, profile::Frame& frame);
   void ReadGeneratedNames();
 
   AgentOptions options_;
@@ -117,7 +120,7 @@ class Agent {
   unwind::FrameFinderCache finders_;
   unwind::WalkFinisher finisher_;
   unwind::RuleCopyLimit rule_copy_limit_;
-  runtime::PerfMapRuntime perf_map_;
+  runtime::GeneratedCodeRuntime generated_names_;
   aggregate::Aggregator aggregator_;
   limits::CpuGovernor governor_;
   limits::Level level_;  // that we are at
@@ -133,8 +136,9 @@ class Agent {
   uint64_t housekeeping_next_mono_ns_ = 0;
   uint64_t grace_started_mono_ns_ = 0;
   uint64_t recycling_next_mono_ns_ = 0;
-  std::set<profile::ImageId> generated_code_;  // sampled since its names were read
-  std::set<uint32_t> no_copy_pids_;            // stack copies did not help since the last Housekeep
+  // Addresses that were sampled since their names were read.
+  std::map<profile::ImageId, std::vector<uint64_t>> generated_code_;
+  std::set<uint32_t> no_copy_pids_;  // stack copies did not help since the last Housekeep
   uint64_t generated_names_next_mono_ns_ = 0;
 };
 

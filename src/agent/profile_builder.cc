@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "src/agent/generated_code.h"
+#include "src/agent/moved_code.h"
+#include "src/agent/runtime/frame_names.h"
+#include "src/agent/runtime/process_file.h"
 #include "src/agent/stop_reason.h"
 #include "src/base/byte_source.h"
 #include "src/base/utf8.h"
@@ -21,7 +24,7 @@ namespace vesta::agent {
 class ProfileBuilder::Work {
  public:
   Work(ProfileBuilder& builder, const aggregate::Aggregator& aggregator)
-      : builder_(builder), aggregator_(aggregator) {}
+      : builder_(builder), aggregator_(aggregator), moved_code_(aggregator) {}
 
   profile::Profile Run(const RecordingFacts& facts) {
     FillHeader(facts);
@@ -30,7 +33,7 @@ class ProfileBuilder::Work {
     for (auto& [image, nodes] : nodes_by_image_) NameImage(image, nodes);
     NameKernel();
     NameUnmapped();
-    for (const aggregate::Row& row : aggregator_.rows()) AddRow(row, facts.period_ns);
+    for (uint32_t row = 0; row < aggregator_.rows().size(); ++row) AddRow(row, facts.period_ns);
     ChooseMainMapping();
     return std::move(profile_);
   }
@@ -132,8 +135,13 @@ class ProfileBuilder::Work {
         ++builder_.book_.images_unreadable;
       }
     }
+    std::vector<runtime::FrameNames> names;
     if (image.kind == process::ImageKind::kAnonymous) {
-      symbols = NameGeneratedCode(image, addresses);
+      names = NameGeneratedCode(image, addresses);
+      symbols.resize(addresses.size());
+      for (size_t i = 0; i < names.size(); ++i) {
+        if (!names[i].empty()) symbols[i] = names[i].front().symbol;
+      }
     }
     profile::Mapping mapping;
     mapping.path = Text(
@@ -151,6 +159,7 @@ class ProfileBuilder::Work {
     const profile::MappingId mapping_id = profile_.AddMapping(mapping);
     mapping_by_path_.try_emplace(image.path, mapping_id);
     Assign(nodes, mapping_id, addresses, symbols);
+    if (!names.empty()) NoteMovedCode(nodes, mapping_id, addresses, names);
   }
 
   base::Result<std::vector<symbolize::Symbol>> ResolveElf(profile::ImageId image,
@@ -160,17 +169,37 @@ class ProfileBuilder::Work {
     return symbolize::ResolveElfSymbols(elf, *source, addresses);
   }
 
-  std::vector<symbolize::Symbol> NameGeneratedCode(const process::Image& image,
-                                                   std::span<const uint64_t> addresses) {
-    std::vector<symbolize::Symbol> symbols(addresses.size());
+  std::vector<runtime::FrameNames> NameGeneratedCode(const process::Image& image,
+                                                     std::span<const uint64_t> addresses) {
+    std::vector<runtime::FrameNames> names(addresses.size());
+    uint64_t forked_mono_ns = ~uint64_t{0};
     for (const runtime::ProcessKey& namer : NamersOf(image, builder_.images_)) {
       auto named = builder_.generated_code_.Name(namer, addresses);
-      if (!named.ok()) continue;
-      for (size_t i = 0; i < symbols.size(); ++i) {
-        if (symbols[i].lines.empty()) symbols[i] = std::move((*named)[i]);
+      for (size_t i = 0; named.ok() && i < names.size(); ++i) {
+        names[i] = runtime::WithEarlier(std::move(names[i]), (*named)[i], forked_mono_ns);
       }
+      if (namer.start_boot_ns != 0) forked_mono_ns = runtime::MonoOfBootNs(namer.start_boot_ns);
     }
-    return symbols;
+    return names;
+  }
+
+  void NoteMovedCode(const Nodes& nodes, profile::MappingId mapping,
+                     const std::vector<uint64_t>& addresses,
+                     const std::vector<runtime::FrameNames>& names) {
+    std::map<uint64_t, std::shared_ptr<const MovedCode::Eras>> moved;  // by address
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (names[i].size() < 2) continue;
+      MovedCode::Eras eras;
+      for (const runtime::FrameEra& era : names[i]) {
+        eras.push_back({era.from_mono_ns, MakeLocation(mapping, addresses[i], &era.symbol)});
+      }
+      moved[addresses[i]] = std::make_shared<const MovedCode::Eras>(std::move(eras));
+    }
+    if (moved.empty()) return;
+    for (const uint32_t node : nodes) {
+      const auto eras = moved.find(AddressOf(node));
+      if (eras != moved.end()) moved_code_.Add(node, eras->second);
+    }
   }
 
   void NameKernel() {
@@ -251,25 +280,43 @@ class ProfileBuilder::Work {
     }
   }
 
-  void AddRow(const aggregate::Row& row, int64_t period_ns) {
+  void AddRow(uint32_t row_index, int64_t period_ns) {
+    const aggregate::Row& row = aggregator_.rows()[row_index];
     const aggregate::Thread& thread = aggregator_.thread(row.thread);
     if (thread.process != 0) {
       const process::TaskInfo& task = builder_.processes_.task(process::TaskId(thread.process));
       value_by_executable_[task.labels->executable] += row.value;
     }
+    std::map<profile::StackId, uint64_t> values;
+    if (moved_code_.Concerns(row.stack)) {
+      for (const MovedCode::Part& part : moved_code_.PartsOf(row_index)) {
+        values[StackAt(row.stack, part.time_mono_ns)] += part.value;
+      }
+    } else {
+      values[StackAt(row.stack, 0)] = row.value;
+    }
+    const profile::LabelSetId labels = LabelsOf(thread, row.stop_reason);
+    for (const auto& [stack, value] : values) {
+      const auto count = static_cast<int64_t>(value);
+      const int64_t sample[] = {count, count * period_ns};
+      profile_.AddSample(stack, labels, sample);
+    }
+  }
+
+  profile::StackId StackAt(aggregate::NodeId leaf, uint64_t time_mono_ns) {
     stack_.clear();
     const aggregate::StackTrie& stacks = aggregator_.stacks();
-    for (aggregate::NodeId node = row.stack; node != aggregate::StackTrie::kRoot;
+    for (aggregate::NodeId node = leaf; node != aggregate::StackTrie::kRoot;
          node = stacks.parent(node)) {
-      stack_.push_back(locations_[node.value()]);
+      stack_.push_back(
+          moved_code_.LocationAt(node.value(), time_mono_ns, locations_[node.value()]));
     }
-    const auto count = static_cast<int64_t>(row.value);
-    const int64_t values[] = {count, count * period_ns};
-    profile_.AddSample(profile_.InternStack(stack_), LabelsOf(thread, row.stop_reason), values);
+    return profile_.InternStack(stack_);
   }
 
   ProfileBuilder& builder_;
   const aggregate::Aggregator& aggregator_;
+  MovedCode moved_code_;
   profile::Profile profile_;
   std::map<profile::ImageId, Nodes> nodes_by_image_;
   std::map<std::string, profile::MappingId> mapping_by_path_;

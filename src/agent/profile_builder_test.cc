@@ -20,26 +20,32 @@ class EchoRuntime final : public runtime::Runtime {
  public:
   std::string_view name() const override { return "echo"; }
   std::optional<std::string> Detect(const runtime::ImageFacts&) const override { return ""; }
-  base::Result<runtime::KernelPart> Prepare(const runtime::ProcessKey&) override {
+  base::Result<runtime::KernelPart> Prepare(const runtime::ProcessKey&,
+                                            const runtime::ImageFacts&) override {
     return runtime::KernelPart{};
   }
-  base::Result<std::vector<symbolize::Symbol>> Name(const runtime::ProcessKey& process,
-                                                    std::span<const uint64_t> frames) override {
+  void Remember(const runtime::ProcessKey&, std::span<const uint64_t>) override {}
+  base::Result<std::vector<runtime::FrameNames>> Name(const runtime::ProcessKey& process,
+                                                      std::span<const uint64_t> frames) override {
     asked_pid = process.pid;
-    std::vector<symbolize::Symbol> symbols(frames.size());
+    std::vector<runtime::FrameNames> names(frames.size());
     const auto known = known_addresses.find(process.pid);
     for (size_t i = 0; i < frames.size(); ++i) {
       if (known != known_addresses.end() && known->second.count(frames[i]) == 0) continue;
-      symbols[i] = {{{"jit_" + std::to_string(frames[i]) + name_end, "", "", 0, 0}}};
-      if (known != known_addresses.end()) {
-        symbols[i].lines[0].name += " of " + std::to_string(process.pid);
+      std::string named = "jit_" + std::to_string(frames[i]) + name_end;
+      if (known != known_addresses.end()) named += " of " + std::to_string(process.pid);
+      names[i].push_back({0, {{{named, "", "", 0, 0}}}});
+      for (const uint64_t time_mono_ns : moved_mono_ns) {
+        names[i].push_back(
+            {time_mono_ns, {{{named + " from " + std::to_string(time_mono_ns), "", "", 0, 0}}}});
       }
     }
-    return symbols;
+    return names;
   }
   void Forget(uint32_t) override {}
 
   std::string name_end;
+  std::vector<uint64_t> moved_mono_ns;  // when all code became another
   uint32_t asked_pid = 0;
   std::map<uint32_t, std::set<uint64_t>> known_addresses;  // by pid
 };

@@ -2,62 +2,64 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
-#include <random>
 #include <string>
+#include <vector>
 
 namespace vesta::object {
 namespace {
 
-std::string NameAt(const PerfMap& map, uint64_t address) {
-  return std::string(map.Find(address).value_or("-"));
+struct Parsed {
+  std::vector<std::string> lines;  // "start-end name"
+  uint64_t skipped = 0;
+  size_t taken = 0;
+};
+
+Parsed Parse(const std::string& text) {
+  Parsed parsed;
+  PerfMapParser parser(text);
+  while (const auto line = parser.Next()) {
+    char range[64];
+    std::snprintf(range, sizeof(range), "%lx-%lx ", line->start, line->end);
+    parsed.lines.push_back(range + std::string(line->name));
+  }
+  parsed.skipped = parser.skipped_line_count();
+  parsed.taken = parser.whole_lines_bytes();
+  return parsed;
 }
 
-TEST(PerfMapTest, NamesEveryAddressOfAFunctionAndNoOther) {
-  PerfMap map;
+using Lines = std::vector<std::string>;
+
+TEST(PerfMapTest, EveryLineIsAFunction) {
   const std::string text = "7f0010 20 LazyCompile:*run /srv/app.js:12:3\n7f0040 10 stub\n";
-  EXPECT_EQ(map.Append(text), text.size());
-  EXPECT_EQ(NameAt(map, 0x7f000f), "-");
-  EXPECT_EQ(NameAt(map, 0x7f0010), "LazyCompile:*run /srv/app.js:12:3");
-  EXPECT_EQ(NameAt(map, 0x7f002f), "LazyCompile:*run /srv/app.js:12:3");
-  EXPECT_EQ(NameAt(map, 0x7f0030), "-");
-  EXPECT_EQ(NameAt(map, 0x7f0040), "stub");
-  EXPECT_EQ(NameAt(map, 0x7f0050), "-");
+  const Parsed parsed = Parse(text);
+  EXPECT_EQ(parsed.taken, text.size());
+  EXPECT_EQ(parsed.lines,
+            (Lines{"7f0010-7f0030 LazyCompile:*run /srv/app.js:12:3", "7f0040-7f0050 stub"}));
 }
 
-TEST(PerfMapTest, LaterLineWinsWhereFunctionsOverlap) {
-  PerfMap map;
-  map.Append("100 100 old\n180 20 middle\n");
-  EXPECT_EQ(NameAt(map, 0x17f), "old");
-  EXPECT_EQ(NameAt(map, 0x180), "middle");
-  EXPECT_EQ(NameAt(map, 0x1a0), "old");
-  map.Append("0 1000 all\n");
-  EXPECT_EQ(NameAt(map, 0x180), "all");
-  EXPECT_EQ(map.function_count(), 1u);
+TEST(PerfMapTest, LinesSayWhereTheyLie) {
+  PerfMapParser parser("\n100 10 first\nbad\n200 10 second\n");
+  EXPECT_EQ(parser.Next()->line_offset, 1u);
+  EXPECT_EQ(parser.Next()->line_offset, 18u);
+  EXPECT_FALSE(parser.Next());
 }
 
 TEST(PerfMapTest, UnfinishedLastLineIsLeftForTheNextRead) {
-  PerfMap map;
-  const std::string text = "100 10 whole\n200 10 unfini";
-  EXPECT_EQ(map.Append(text), 13u);
-  EXPECT_EQ(NameAt(map, 0x200), "-");
-  EXPECT_EQ(map.Append("200 10 unfinished no more\n"), 26u);
-  EXPECT_EQ(NameAt(map, 0x200), "unfinished no more");
-  EXPECT_EQ(map.Append("300 10 no newline at all"), 0u);
+  EXPECT_EQ(Parse("100 10 whole\n200 10 unfini").taken, 13u);
+  EXPECT_EQ(Parse("100 10 whole\n200 10 unfini").lines, Lines{"100-110 whole"});
+  EXPECT_EQ(Parse("300 10 no newline at all").taken, 0u);
+  EXPECT_EQ(Parse("").taken, 0u);
 }
 
 TEST(PerfMapTest, AcceptsTheVariantsThatRuntimesWrite) {
-  PerfMap map;
-  map.Append("0x100 0x10 with prefix\n  200\t10\ttabs\r\nABCDEF00 1F UPPER\n\n");
-  EXPECT_EQ(NameAt(map, 0x100), "with prefix");
-  EXPECT_EQ(NameAt(map, 0x200), "tabs");
-  EXPECT_EQ(NameAt(map, 0xabcdef1e), "UPPER");
-  EXPECT_EQ(map.skipped_line_count(), 0u);
+  const Parsed parsed = Parse("0x100 0x10 with prefix\n  200\t10\ttabs\r\nABCDEF00 1F UPPER\n\n");
+  EXPECT_EQ(parsed.lines,
+            (Lines{"100-110 with prefix", "200-210 tabs", "abcdef00-abcdef1f UPPER"}));
+  EXPECT_EQ(parsed.skipped, 0u);
 }
 
 TEST(PerfMapTest, DamagedLinesAreSkippedAndCounted) {
-  PerfMap map;
-  map.Append(
+  const Parsed parsed = Parse(
       "zz 10 no number\n"
       "100\n"
       "100 10\n"
@@ -67,41 +69,15 @@ TEST(PerfMapTest, DamagedLinesAreSkippedAndCounted) {
       "11112222333344445 10 more than 64 bits\n"
       "100 -10 negative\n"
       "200 10 good\n");
-  EXPECT_EQ(map.skipped_line_count(), 8u);
-  EXPECT_EQ(map.function_count(), 1u);
-  EXPECT_EQ(NameAt(map, 0x200), "good");
+  EXPECT_EQ(parsed.skipped, 8u);
+  EXPECT_EQ(parsed.lines, Lines{"200-210 good"});
 }
 
 TEST(PerfMapTest, LongNameIsCut) {
-  PerfMap map;
-  map.Append("100 10 " + std::string(100'000, 'x') + "\n");
-  EXPECT_EQ(NameAt(map, 0x100), std::string(4096, 'x'));
-}
-
-TEST(PerfMapTest, AnyOrderAndOverlapEqualsWritingOneByOne) {
-  std::mt19937 random(7);
-  for (int round = 0; round < 200; ++round) {
-    PerfMap map;
-    std::map<uint64_t, std::string> expected;
-    for (int part = 0; part < 3; ++part) {
-      std::string text;
-      for (int i = 0; i < 12; ++i) {
-        const uint64_t start = random() % 64;
-        const uint64_t size = 1 + random() % 24;
-        const std::string name = std::to_string(part) + "_" + std::to_string(i);
-        char line[64];
-        std::snprintf(line, sizeof(line), "%lx %lx %s\n", start, size, name.c_str());
-        text += line;
-        for (uint64_t address = start; address < start + size; ++address) expected[address] = name;
-      }
-      map.Append(text);
-    }
-    for (uint64_t address = 0; address < 100; ++address) {
-      const auto found = expected.find(address);
-      ASSERT_EQ(NameAt(map, address), found == expected.end() ? "-" : found->second)
-          << "round " << round << " address " << address;
-    }
-  }
+  const std::string text = std::string("100 10 ").append(1 << 20, 'x').append("\n200 10 next\n");
+  PerfMapParser kept(text);
+  EXPECT_EQ(kept.Next()->name, std::string(4096, 'x'));
+  EXPECT_EQ(kept.Next()->name, "next");
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ ThreadId Aggregator::InternThread(uint32_t process, uint32_t pid, uint32_t tid,
 }
 
 void Aggregator::Add(ThreadId thread, std::span<const profile::Frame> leaf_first,
-                     abi_stop_reason stop_reason, uint64_t value) {
+                     abi_stop_reason stop_reason, uint64_t value, uint64_t kept_time_mono_ns) {
   ++book_.received;
   if (thread == kNoRoomForThread) {
     ++book_.dropped_memory;
@@ -38,23 +38,38 @@ void Aggregator::Add(ThreadId thread, std::span<const profile::Frame> leaf_first
   }
   const RowKey key{uint64_t{thread.value()} << 32 | stack.value(), stop_reason};
   const auto known = row_index_.find(key);
+  auto row = static_cast<uint32_t>(rows_.size());
   if (known != row_index_.end()) {
-    rows_[known->second].value += value;
+    row = known->second;
+    rows_[row].value += value;
   } else {
     if (memory_bytes() >= memory_bytes_max_) {
       ++book_.dropped_memory;
       return;
     }
-    row_index_.emplace(key, static_cast<uint32_t>(rows_.size()));
+    row_index_.emplace(key, row);
     rows_.push_back({thread, stack, stop_reason, value});
   }
+  if (kept_time_mono_ns != 0) KeepTime(row, value, kept_time_mono_ns);
   ++book_.kept;
   ++book_.kept_by_stop_reason[stop_reason];
 }
 
+void Aggregator::KeepTime(uint32_t row, uint64_t value, uint64_t time_mono_ns) {
+  // A vector that grows takes three times its size for a moment.
+  const size_t bytes_max = memory_bytes_max_ / 4;
+  const bool is_full = times_.size() == times_.capacity();
+  if (value > UINT32_MAX || (is_full && times_.capacity() * sizeof(TimedValue) > bytes_max / 3) ||
+      (is_full && memory_bytes() >= memory_bytes_max_)) {
+    ++book_.times_dropped;
+    return;
+  }
+  times_.push_back({row, static_cast<uint32_t>(value), time_mono_ns});
+}
+
 size_t Aggregator::memory_bytes() const {
-  return stacks_.memory_bytes() + rows_.capacity() * sizeof(Row) +
-         row_index_.size() * (sizeof(RowKey) + kMapNodeBytes) +
+  return times_.capacity() * sizeof(TimedValue) + stacks_.memory_bytes() +
+         rows_.capacity() * sizeof(Row) + row_index_.size() * (sizeof(RowKey) + kMapNodeBytes) +
          row_index_.bucket_count() * sizeof(void*) + threads_.capacity() * sizeof(Thread) +
          thread_index_.size() * (sizeof(ThreadKey) + kMapNodeBytes) +
          thread_index_.bucket_count() * sizeof(void*);
@@ -71,6 +86,7 @@ void Aggregator::Clear() {
   threads_.clear();
   thread_index_.clear();
   rows_.clear();
+  times_.clear();
   row_index_.clear();
 }
 

@@ -37,10 +37,18 @@ struct Row {
   uint64_t value = 0;  // sum of value * weight, in the source's unit
 };
 
+// When a part of a row's value was sampled.
+struct TimedValue {
+  uint32_t row = 0;  // index of the row
+  uint32_t value = 0;
+  uint64_t time_mono_ns = 0;
+};
+
 struct AggregatorBook {
   uint64_t received = 0;
   uint64_t kept = 0;
   uint64_t dropped_memory = 0;
+  uint64_t times_dropped = 0;  // samples kept without their time: no room, or too large a value
   std::array<uint64_t, ABI_STOP_COUNT> kept_by_stop_reason{};
 };
 
@@ -54,10 +62,14 @@ class Aggregator {
 
   // Returns kNoRoomForThread for a new thread beyond memory_bytes_max.
   ThreadId InternThread(uint32_t process, uint32_t pid, uint32_t tid, std::string_view name);
+  // kept_time_mono_ns: when it was sampled, for a stack whose frames are another function's at
+  // another time; 0 = that does not matter. Times take at most a quarter of the memory.
   void Add(ThreadId thread, std::span<const profile::Frame> leaf_first, abi_stop_reason stop_reason,
-           uint64_t value);
+           uint64_t value, uint64_t kept_time_mono_ns = 0);
 
   const std::vector<Row>& rows() const { return rows_; }
+  // In the order of Add; the values of one row may be less than the row's.
+  const std::vector<TimedValue>& times() const { return times_; }
   const StackTrie& stacks() const { return stacks_; }
   const Thread& thread(ThreadId id) const { return threads_[id.value()]; }
   const AggregatorBook& book() const { return book_; }
@@ -93,11 +105,14 @@ class Aggregator {
     }
   };
 
+  void KeepTime(uint32_t row, uint64_t value, uint64_t time_mono_ns);
+
   size_t memory_bytes_max_;
   StackTrie stacks_;
   std::vector<Thread> threads_;
   std::unordered_map<ThreadKey, ThreadId, ThreadKeyHash> thread_index_;
   std::vector<Row> rows_;
+  std::vector<TimedValue> times_;
   std::unordered_map<RowKey, uint32_t, RowKeyHash> row_index_;
   AggregatorBook book_;
 };

@@ -297,6 +297,7 @@ ImageId ImageStore::GeneratedCode(ImageOwner& owner) {
     image.path = "[generated code]";
     image.owner_pid = owner.pid;
     image.owner_start_boot_ns = owner.start_boot_ns;
+    image.owner_exec_mono_ns = owner.exec_mono_ns;
     image.forked_from = owner.inherited_code;
     owner.generated_code = AddImage(std::move(image), {});
   }

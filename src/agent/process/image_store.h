@@ -35,6 +35,7 @@ struct Image {
   std::string gnu_build_id;
   uint32_t owner_pid = 0;            // kAnonymous: the process, also when it is gone
   uint64_t owner_start_boot_ns = 0;  // 0 = unknown
+  uint64_t owner_exec_mono_ns = 0;   // when it executed its program; 0 = unknown
   // kAnonymous: the image of the process that the owner was forked from, which names code that was
   // there before the fork; 0 = none.
   profile::ImageId forked_from;
@@ -55,6 +56,7 @@ struct ResolvedMapping {
 struct ImageOwner {
   uint32_t pid = 0;
   uint64_t start_boot_ns = 0;       // 0 = unknown
+  uint64_t exec_mono_ns = 0;        // when it executed its program, where we saw that; 0 = unknown
   profile::ImageId generated_code;  // made on first need; 0 = none yet
   profile::ImageId inherited_code;  // of the process it was forked from; 0 = there was none
   // One that it was forked from and that may still live: it most likely sees the same files. 0 =

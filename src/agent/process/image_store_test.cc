@@ -483,11 +483,11 @@ TEST_F(RecyclingTest, WhatWasMetBetweenTwoCallsStays) {
 }
 
 TEST_F(RecyclingTest, CodeFromBeforeAForkIsNeededWithTheChilds) {
-  ImageOwner parent{50, 0, {}, {}};
+  ImageOwner parent{50, 0, 0, {}, {}};
   const auto of_parent = store_->GeneratedCode(parent);
-  ImageOwner child{51, 0, {}, of_parent};
+  ImageOwner child{51, 0, 0, {}, of_parent};
   const auto of_child = store_->GeneratedCode(child);
-  ImageOwner grandchild{52, 0, {}, of_child};
+  ImageOwner grandchild{52, 0, 0, {}, of_child};
   const auto of_grandchild = store_->GeneratedCode(grandchild);
   for (int i = 0; i < 32; ++i) Meet("lib" + std::to_string(i));
   Recycle({of_grandchild});

@@ -270,7 +270,7 @@ void ProcessTable::Apply(const CommEvent& event, uint64_t time_mono_ns) {
     const uint32_t exec_id =
         process->exec_id == 0 || counted ? process->exec_id : process->exec_id + 1;
     if (is_new) {
-      ForgetCode(*process);
+      ForgetCode(*process, time_mono_ns);
       process->comm = event.comm;
       process->thread_count = 1;
       process->leader_exited = false;
@@ -365,11 +365,12 @@ void ProcessTable::StartGeneration(Process& process, uint64_t time_mono_ns, uint
 }
 
 // Of another program, nothing that lay in memory remains.
-void ProcessTable::ForgetCode(Process& process) {
+void ProcessTable::ForgetCode(Process& process, uint64_t time_mono_ns) {
   process.mappings.Clear();
   process.mappings_share.Take(0);
   process.first_path = nullptr;
   process.owner.generated_code = process.owner.inherited_code = ImageId();
+  process.owner.exec_mono_ns = time_mono_ns;
 }
 
 // --- Time and departure --------------------------------------------------------------------------
@@ -465,7 +466,7 @@ void ProcessTable::NoteExec(Process& process, uint32_t exec_id, uint64_t observe
   if (before != 0 && static_cast<int32_t>(exec_id - before) > 0) {
     ++counters_.execs_missed;
     StartGeneration(process, observed_mono_ns, exec_id);
-    ForgetCode(process);
+    ForgetCode(process, 0);  // some time before
     ReadFromProc(process.pid, KernelThreads::kKeep);
     return;
   }

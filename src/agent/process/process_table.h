@@ -178,7 +178,7 @@ class ProcessTable {
   void Apply(const ExitEvent& event, uint64_t time_mono_ns);
   void Apply(const LostEvents& event, uint64_t time_mono_ns);
   void StartGeneration(Process& process, uint64_t time_mono_ns, uint32_t exec_id);
-  void ForgetCode(Process& process);
+  void ForgetCode(Process& process, uint64_t time_mono_ns);
   void MarkExited(Process& process, uint64_t time_mono_ns);
   void CheckLeaderless(uint64_t now_mono_ns);
   void DropDeparted(uint64_t now_mono_ns);

@@ -42,11 +42,20 @@ class PerfMapRuntimeTest : public testing::Test {
     ++mtime_seconds_;
   }
   std::string NameAt(uint32_t pid, uint64_t address) {
-    const auto symbols = runtime_->Name({pid, 0}, std::span(&address, 1));
-    if (!symbols.ok()) return std::string("error: ") + base::ErrorCodeName(symbols.error().code());
-    return symbols->at(0).lines.empty() ? "-" : symbols->at(0).lines[0].name;
+    const auto eras = ErasAt(pid, address);
+    return eras.empty() ? "-" : eras.back();
   }
-  void MakeRuntime(PerfMapLimits limits = {}) {
+  // The names of one address, the oldest first; "-" = it had none.
+  std::vector<std::string> ErasAt(uint32_t pid, uint64_t address) {
+    const auto names = runtime_->Name({pid, 0}, std::span(&address, 1));
+    if (!names.ok()) return {std::string("error: ") + base::ErrorCodeName(names.error().code())};
+    std::vector<std::string> eras;
+    for (const FrameEra& era : names->at(0)) {
+      eras.push_back(era.symbol.lines.empty() ? "-" : era.symbol.lines[0].name);
+    }
+    return eras;
+  }
+  void MakeRuntime(CodeFileLimits limits = {}) {
     runtime_ = std::make_unique<PerfMapRuntime>(proc_, limits);
   }
 
@@ -64,7 +73,7 @@ TEST_F(PerfMapRuntimeTest, GeneratedCodeIsItsOwnAndNeedsNothingInTheKernel) {
   image.path = {};
   image.is_generated = true;
   EXPECT_TRUE(runtime_->Detect(image));
-  const auto part = runtime_->Prepare({4711, 0});
+  const auto part = runtime_->Prepare({4711, 0}, image);
   ASSERT_TRUE(part.ok());
   EXPECT_TRUE(part->step_program.empty());
 }
@@ -91,7 +100,7 @@ TEST_F(PerfMapRuntimeTest, SeesWhatIsAddedAndWhatIsWrittenAnew) {
   // The same length or more, other text: what was read before is gone.
   Write(path, "900 10 another program's names, and more of them\n901 1 than before\n");
   EXPECT_EQ(NameAt(4711, 0x900), "another program's names, and more of them");
-  EXPECT_EQ(NameAt(4711, 0x100), "-");
+  EXPECT_EQ(NameAt(4711, 0x200), "-");
 }
 
 TEST_F(PerfMapRuntimeTest, NamesOutliveTheProcess) {
@@ -120,7 +129,7 @@ TEST_F(PerfMapRuntimeTest, AnotherProcessOfTheSamePidHasNamesOfItsOwn) {
   EXPECT_EQ(stale.error().code(), base::ErrorCode::kNotFound);
   const auto own = runtime_->Name({4711, now_boot_ns - 1}, std::span(&address, 1));
   ASSERT_TRUE(own.ok());
-  EXPECT_EQ(own->at(0).lines.at(0).name, "first");
+  EXPECT_EQ(own->at(0).at(0).symbol.lines.at(0).name, "first");
 }
 
 TEST_F(PerfMapRuntimeTest, FilesThatAreNotTheProcessOwnAreRefused) {
@@ -157,19 +166,165 @@ TEST_F(PerfMapRuntimeTest, FileOfAnotherUserIsRefused) {
   EXPECT_EQ(NameAt(4713, 0x100), "error: permission denied");
 }
 
-TEST_F(PerfMapRuntimeTest, LimitsHold) {
-  MakeRuntime({.file_bytes_max = 40, .kept_bytes_max = 50});
+using Names = std::vector<std::string>;
+
+TEST_F(PerfMapRuntimeTest, PlaceThatIsUsedAgainHasBothNames) {
+  MakeRuntime();
+  const std::string path = MapPath(4711, "12");
+  Write(path, "100 10 always\n100 10 first\n");
+  EXPECT_EQ(ErasAt(4711, 0x100), Names{"first"});
+  const uint64_t before_mono_ns = NowMonoNs();
+  Write(path, "200 10 other\n100 8 second\n", std::ios::app);
+  const uint64_t address = 0x100;
+  const auto names = runtime_->Name({4711, 0}, std::span(&address, 1));
+  ASSERT_TRUE(names.ok());
+  ASSERT_EQ(names->at(0).size(), 2u);
+  EXPECT_EQ(names->at(0)[0].from_mono_ns, 0u);
+  EXPECT_LE(names->at(0)[1].from_mono_ns, NowMonoNs());
+  // The file's times are a second ahead here: no later than the look, no earlier than the last.
+  EXPECT_GE(names->at(0)[1].from_mono_ns, before_mono_ns);
+  EXPECT_EQ(ErasAt(4711, 0x100), (Names{"first", "second"}));
+  EXPECT_EQ(ErasAt(4711, 0x108), Names{"first"});
+  EXPECT_EQ(ErasAt(4711, 0x200), Names{"other"});
+  // The same name again is no other function.
+  Write(path, "100 10 second\n", std::ios::app);
+  EXPECT_EQ(ErasAt(4711, 0x100), (Names{"first", "second"}));
+}
+
+TEST_F(PerfMapRuntimeTest, NamesThatWereRememberedOutliveTheFile) {
+  MakeRuntime();
+  const std::string path = MapPath(4711, "12");
+  Write(path, "100 10 first\n200 10 not sampled\n");
+  const uint64_t address = 0x100;
+  runtime_->Remember({4711, 0}, std::span(&address, 1));
+  Write(path, "900 10 another program's names, and more of them\n100 10 second\n");
+  EXPECT_EQ(ErasAt(4711, 0x100), (Names{"first", "-", "second"}));
+  EXPECT_EQ(ErasAt(4711, 0x200), Names{});
+  EXPECT_EQ(runtime_->book().files_rewritten, 1u);
+}
+
+TEST_F(PerfMapRuntimeTest, FileThatShrinksOrChangesUnderUsGivesNoWrongNames) {
+  MakeRuntime();
+  const std::string path = MapPath(4711, "12");
+  Write(path, "100 10 first\n200 10 second\n");
+  runtime_->Remember({4711, 0}, {});
+  // The same size and time, as one that is written while it is read may show.
+  struct stat before{};
+  ASSERT_EQ(::stat(path.c_str(), &before), 0);
+  std::ofstream(path) << "900 10 third\n200 10 second\n";
+  const timeval times[2] = {{before.st_mtime, 0}, {before.st_mtime, 0}};
+  ASSERT_EQ(::utimes(path.c_str(), times), 0);
+  EXPECT_EQ(NameAt(4711, 0x100), "-");
+  EXPECT_EQ(NameAt(4711, 0x200), "second");
+  EXPECT_EQ(runtime_->book().names_changed, 1u);
+  ASSERT_EQ(::truncate(path.c_str(), 3), 0);
+  ASSERT_EQ(::utimes(path.c_str(), times), 0);
+  EXPECT_EQ(ErasAt(4711, 0x200), (Names{"second", "-"}));
+}
+
+TEST_F(PerfMapRuntimeTest, WhatTheLastWriteOfAProcessSaidCounts) {
+  MakeRuntime();
+  const std::string path = MapPath(4711, "12");
+  Write(path, "100 10 first\n");
+  runtime_->Remember({4711, 0}, {});
+  Write(path, "200 10 last\n", std::ios::app);
+  fs::remove_all(proc_ + "/4711");
+  EXPECT_EQ(NameAt(4711, 0x200), "last");
+}
+
+TEST_F(PerfMapRuntimeTest, OtherThreadsShowTheRootWhenTheFirstHasEnded) {
+  MakeRuntime();
+  fs::create_directories(proc_ + "/4711/task/4712");
+  Write(MapPath(4711, "12"), "100 10 first\n");
+  fs::rename(proc_ + "/4711/root", proc_ + "/4711/task/4712/root");
+  EXPECT_EQ(NameAt(4711, 0x100), "first");
+}
+
+TEST_F(PerfMapRuntimeTest, FileFromBeforeAnExecIsAnotherPrograms) {
+  MakeRuntime();
+  Write(MapPath(4711, "12"), "100 10 first\n");
+  const uint64_t address = 0x100;
+  const uint64_t now_mono_ns = NowMonoNs();
+  const auto old = runtime_->Name({4711, 0, now_mono_ns - 60'000'000'000u}, std::span(&address, 1));
+  ASSERT_TRUE(old.ok());
+  EXPECT_EQ(old->at(0).size(), 1u);
+  const auto now = runtime_->Name({4711, 0, now_mono_ns + 60'000'000'000u}, std::span(&address, 1));
+  ASSERT_FALSE(now.ok());
+  EXPECT_EQ(now.error().code(), base::ErrorCode::kNotFound);
+  // Frames that were sampled before the exec still have their names.
+  EXPECT_TRUE(
+      runtime_->Name({4711, 0, now_mono_ns - 60'000'000'000u}, std::span(&address, 1)).ok());
+}
+
+// 20,000 functions where there is room for 1,000: those that were sampled are named all the same.
+TEST_F(PerfMapRuntimeTest, FileWithMoreFunctionsThanFitNamesThoseThatWereSampled) {
+  MakeRuntime({.kept_bytes_max = 80'000, .remember_bytes_max = 3 << 20});
+  std::string text;
+  for (int i = 0; i < 20'000; ++i) {
+    char line[64];
+    std::snprintf(line, sizeof(line), "%x 10 function_%d\n", 0x10000 + i * 16, i);
+    text += line;
+  }
+  Write(MapPath(4711, "12"), text);
+  const uint64_t known = 0x10000 + 5 * 16;
+  runtime_->Remember({4711, 0}, std::span(&known, 1));
+  EXPECT_EQ(runtime_->book().files_reread, 0u);
+  EXPECT_EQ(NameAt(4711, known), "function_5");
+  EXPECT_EQ(NameAt(4711, 0x10000 + 19'999 * 16), "function_19999");
+  EXPECT_EQ(runtime_->book().files_reread, 0u);
+  EXPECT_EQ(NameAt(4711, 0x10000 + 7 * 16 + 3), "function_7");
+  EXPECT_EQ(runtime_->book().files_reread, 1u);
+  EXPECT_LE(runtime_->memory_bytes(), 160'000u);
+  // Not again so soon: reading all of it costs.
+  EXPECT_EQ(NameAt(4711, 0x10000 + 8 * 16), "-");
+  EXPECT_EQ(runtime_->book().files_reread, 1u);
+}
+
+// A file of 1 GB: what one look reads is bounded, and the next goes on from there.
+TEST_F(PerfMapRuntimeTest, HugeFileIsReadInParts) {
+  MakeRuntime({.remember_bytes_max = 1 << 20});
+  const std::string path = MapPath(4711, "12");
+  Write(path, "100 10 first\n" + std::string(3 << 20, 'x') + "\n200 10 behind it\n");
+  ASSERT_EQ(::truncate(path.c_str(), 1 << 30), 0);
+  const uint64_t addresses[] = {0x100, 0x200};
+  const auto start_ns = NowMonoNs();
+  runtime_->Remember({4711, 0}, addresses);
+  EXPECT_LT(NowMonoNs() - start_ns, 500'000'000u);
+  const auto names = runtime_->Name({4711, 0}, addresses);
+  ASSERT_TRUE(names.ok());
+  EXPECT_EQ(names->at(0).at(0).symbol.lines.at(0).name, "first");
+  EXPECT_EQ(names->at(1).at(0).symbol.lines.at(0).name, "behind it");
+  EXPECT_LE(runtime_->memory_bytes(), 1u << 20);
+}
+
+TEST_F(PerfMapRuntimeTest, LongNamesTakeBoundedMemory) {
+  MakeRuntime({.kept_bytes_max = 80'000});
+  std::string text;
+  std::vector<uint64_t> addresses;
+  for (uint64_t i = 0; i < 100; ++i) {
+    char line[32];
+    std::snprintf(line, sizeof(line), "%lx 10 ", 0x1000 + i * 16);
+    text += line + std::string(100'000, 'x') + "\n";
+    addresses.push_back(0x1000 + i * 16);
+  }
+  Write(MapPath(4711, "12"), text);
+  runtime_->Remember({4711, 0}, addresses);
+  EXPECT_LE(runtime_->memory_bytes(), 80'000u);
+  EXPECT_EQ(NameAt(4711, addresses.back()), std::string(4096, 'x'));
+}
+
+TEST_F(PerfMapRuntimeTest, ProcessesThatWereAskedForLongAgoAreForgotten) {
+  MakeRuntime({.kept_bytes_max = 400});
   AddProcess(4714, "4714", ::geteuid());
-  const std::string text = "100 10 thirty bytes of text..\n";
+  std::string text;
+  for (int i = 1; i < 30; ++i) text += std::to_string(i) + "00 10 f\n";
   Write(MapPath(4711, "12"), text);
   Write(MapPath(4714, "4714"), text);
-  EXPECT_EQ(NameAt(4711, 0x100), "thirty bytes of text..");
-  EXPECT_EQ(NameAt(4714, 0x100), "thirty bytes of text..");
-  // Both together are beyond what is kept: the first had to go, and is read again.
+  EXPECT_EQ(NameAt(4711, 0x100), "f");
+  EXPECT_EQ(NameAt(4714, 0x100), "f");
+  // Both together are beyond what is kept: the first had to go, and is looked for again.
   fs::remove(MapPath(4711, "12"));
   EXPECT_EQ(NameAt(4711, 0x100), "error: not found");
-  Write(MapPath(4711, "12"), text + text);
-  EXPECT_EQ(NameAt(4711, 0x100), "error: limit reached");
 }
 
 TEST_F(PerfMapRuntimeTest, DamagedStatusIsAnErrorAndNoGuess) {
