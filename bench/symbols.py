@@ -11,9 +11,9 @@ addresses, each with all its inlined frames and lines, on one core.
 
 The differential asks llvm-symbolizer 19 about addresses where something begins or ends, twice:
 about a copy without symbol tables (everything must be equal), and about the file as it is. There
-llvm-symbolizer takes the outermost name from the symbol table, whichever of several it finds last;
-we take it where the debug information has no mangled one. What differs is listed by kind; exit
-status 1 when a kind is not one of those that are explained below.
+llvm-symbolizer takes the outermost name from the symbol table, of several the last one; we take it
+where the debug information has no mangled one, of several as without debug information. What
+differs is listed by kind; exit status 1 when a kind is not one of those that are explained below.
 """
 import argparse
 import collections
@@ -67,6 +67,23 @@ class Elf:
 
     def has(self, name):
         return any(n == name and s[1] != 8 for n, s in zip(self.names, self.sections))
+
+    def symbol_addresses(self):
+        """Where each name of the symbol tables lies."""
+        addresses = collections.defaultdict(set)
+        with open(self.path, "rb") as file:
+            for section in self.sections:
+                if section[1] not in (SECTION_TYPE_SYMBOLS, SECTION_TYPE_DYNAMIC_SYMBOLS):
+                    continue
+                file.seek(section[4])
+                table = file.read(section[5] // 24 * 24)
+                strings = self.sections[section[6]]
+                file.seek(strings[4])
+                texts = file.read(strings[5])
+                for name, _, _, _, value, _ in struct.iter_unpack("<IBBHQQ", table):
+                    end = texts.find(b"\0", name)
+                    addresses[texts[name:end].decode(errors="replace")].add(value)
+        return addresses
 
     def copy_without_symbols(self, target):
         shutil.copyfile(self.path, target)
@@ -136,7 +153,17 @@ def chains_of_ours(path, addresses, *options):
     return chains[:len(addresses)]
 
 
-def kind_of(ours, theirs, by_units=None):
+def kind_of_name(our, their, symbols):
+    """Why the outermost names differ where symbol tables take part."""
+    whole = their.split(".")[0]
+    if whole != their and (whole == our or not symbols[whole].isdisjoint(symbols[our])):
+        return "symbol part"
+    if our in symbols and symbols[our].isdisjoint(symbols[their]):
+        return "another symbol"
+    return "symbol alias"
+
+
+def kind_of(ours, theirs, by_units=None, symbols=None):
     """Why two chains differ; None when they do not. Where symbol tables take part, `by_units` is
     what the debug information alone says."""
     if ours == theirs:
@@ -154,10 +181,59 @@ def kind_of(ours, theirs, by_units=None):
                 return "function"
             if not by_units[-1][0]:
                 return "symbol without function"
-            return "symbol part" if their[0].startswith(our[0] + ".") else "symbol alias"
+            return kind_of_name(our[0], their[0], symbols)
         if our[3] != their[3]:
             return "start line"
     return "caller without line"
+
+
+class Differences:
+    """What is not the same, of one file or of many."""
+
+    def __init__(self):
+        self.answer_count = self.inlined_count = 0
+        self.kinds, self.examples = collections.Counter(), collections.defaultdict(list)
+
+    def add(self, path, addresses, ours, theirs, by_units, symbols):
+        self.answer_count += len(addresses)
+        self.inlined_count += sum(len(chain) > 1 for chain in ours)
+        if not len(addresses) == len(ours) == len(theirs):
+            self.kinds["number of answers"] += 1
+        for address, our, their, unit_chain in zip(addresses, ours, theirs, by_units):
+            kind = kind_of(our, their, unit_chain, symbols)
+            if kind:
+                self.kinds[kind] += 1
+                self.examples[kind].append((path, address, our, their))
+
+    def merge(self, other):
+        self.answer_count += other.answer_count
+        self.inlined_count += other.inlined_count
+        self.kinds += other.kinds
+        for kind, examples in other.examples.items():
+            self.examples[kind] += examples
+
+    def __str__(self):
+        texts = [f"{count} {kind}" for kind, count in sorted(self.kinds.items())]
+        return f"{self.answer_count:8} answers, {sum(self.kinds.values()):6} differ " \
+               f"{'(' if texts else ''}{', '.join(texts)}{')' if texts else ''}"
+
+
+def compare(path, address_count):
+    """Asks about one file without and with its symbol tables."""
+    elf, differences = Elf(path), Differences()
+    addresses = subprocess.run([BENCH, path, "--addresses", str(address_count)], text=True,
+                               stdout=subprocess.PIPE, check=True).stdout.split()
+    if not addresses:
+        return differences
+    by_units = chains_of_ours(path, addresses, "--no-symbols")
+    with tempfile.TemporaryDirectory() as folder:
+        copy = os.path.join(folder, "copy")
+        elf.copy_without_symbols(copy)
+        differences.add(path, addresses, by_units, chains_of_symbolizer(copy, addresses),
+                        [None] * len(addresses), {})
+    differences.add(path, addresses, chains_of_ours(path, addresses),
+                    chains_of_symbolizer(path, addresses), by_units, elf.symbol_addresses())
+    return differences
 
 
 def differential(arguments):
@@ -166,40 +242,17 @@ def differential(arguments):
         every = sorted(files_with_debug_information())
         paths = random.Random(arguments.seed).sample(every, min(arguments.files, len(every)))
         print(f"{len(paths)} of {len(every)} files, seed {arguments.seed}")
-    total, kinds, examples = 0, collections.Counter(), {}
+    total = Differences()
     for path in paths:
-        elf = Elf(path)
-        addresses = subprocess.run([BENCH, path, "--addresses", str(arguments.addresses)],
-                                   text=True, stdout=subprocess.PIPE, check=True).stdout.split()
-        if not addresses:
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            copy = os.path.join(folder, "copy")
-            elf.copy_without_symbols(copy)
-            by_units = chains_of_ours(path, addresses, "--no-symbols")
-            pairs = [([None] * len(addresses), by_units, chains_of_symbolizer(copy, addresses)),
-                     (by_units, chains_of_ours(path, addresses),
-                      chains_of_symbolizer(path, addresses))]
-        here = collections.Counter()
-        for alone, ours, theirs in pairs:
-            if len(ours) != len(theirs):
-                here["number of answers"] += 1
-            for address, unit_chain, our, their in zip(addresses, alone, ours, theirs):
-                kind = kind_of(our, their, unit_chain)
-                if kind:
-                    here[kind] += 1
-                    examples.setdefault(kind, []).append((path, address, our, their))
-        total += 2 * len(addresses)
-        kinds += here
-        texts = [f"{count} {kind}" for kind, count in sorted(here.items())]
-        print(f"{2 * len(addresses):8} answers, {sum(here.values()):6} differ: {path} "
-              f"{', '.join(texts)}", flush=True)
-    print(f"{total} answers, {sum(kinds.values())} differ")
-    for kind, count in kinds.most_common():
+        here = compare(path, arguments.addresses)
+        print(f"{here} {path}", flush=True)
+        total.merge(here)
+    print(f"{total}, {total.inlined_count} answers with inlined functions")
+    for kind, count in total.kinds.most_common():
         print(f"{count:8} {kind}: {EXPLAINED.get(kind, 'NOT EXPLAINED')}")
-        for path, address, our, their in examples[kind][:arguments.examples]:
+        for path, address, our, their in total.examples[kind][:arguments.examples]:
             print(f"           {path} {address}\n             ours {our}\n             llvm {their}")
-    return 0 if set(kinds) <= set(EXPLAINED) else 1
+    return 0 if set(total.kinds) <= set(EXPLAINED) else 1
 
 
 COLUMNS = [  # key, title, width, digits

@@ -98,17 +98,21 @@ Result<void> AddSymbols(const Image& image, IndexWriter& writer) {
     if (strings == nullptr) continue;
     ASSIGN_OR_RETURN(const auto bytes,
                      image.source->Read(strings->file_offset, strings->size_bytes));
-    std::vector<CodeSymbol> symbols;
+    std::vector<std::pair<CodeSymbol, std::string_view>> symbols;
     RETURN_IF_ERROR(vesta::symbolize::VisitCodeSymbols(
-        image.elf, *image.source, section,
-        [&](const CodeSymbol& symbol) { symbols.push_back(symbol); }));
-    std::stable_sort(symbols.begin(), symbols.end(),
-                     [](const auto& a, const auto& b) { return a.rank > b.rank; });
-    for (const CodeSymbol& symbol : symbols) {
-      if (symbol.name >= bytes.size()) continue;
-      const char* name = reinterpret_cast<const char*>(bytes.data()) + symbol.name;
-      const std::string_view text(name, ::strnlen(name, bytes.size() - symbol.name));
-      if (text.empty() || vesta::symbolize::IsMarkerStart(text[0])) continue;
+        image.elf, *image.source, section, [&](const CodeSymbol& symbol) {
+          if (symbol.name >= bytes.size()) return;
+          const char* name = reinterpret_cast<const char*>(bytes.data()) + symbol.name;
+          const std::string_view text(name, ::strnlen(name, bytes.size() - symbol.name));
+          if (text.empty() || vesta::symbolize::IsMarkerStart(text[0])) return;
+          symbols.emplace_back(symbol, text);
+        }));
+    const auto underscores = [](std::string_view text) { return text.find_first_not_of('_'); };
+    std::stable_sort(symbols.begin(), symbols.end(), [&](const auto& a, const auto& b) {
+      return a.first.rank != b.first.rank ? a.first.rank > b.first.rank
+                                          : underscores(a.second) < underscores(b.second);
+    });
+    for (const auto& [symbol, text] : symbols) {
       writer.AddFunction(symbol.start, symbol.end, {{}, text, {}, 0},
                          symbol.has_size ? FunctionEnd::kKnown : FunctionEnd::kGuessed);
     }

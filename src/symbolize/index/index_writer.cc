@@ -29,9 +29,15 @@ bool Same(const FunctionRecord& a, const FunctionRecord& b) {
          a.start_line == b.start_line;
 }
 
-// C++, Rust, D: names that say more than the plain ones of the debug information.
+// Of C++, Rust and D. Other linkage names are labels of the assembler, as __GI_qsort.
 bool IsMangled(std::string_view name) {
   return name.size() > 2 && name[0] == '_' && (name[1] == 'Z' || name[1] == 'R' || name[1] == 'D');
+}
+
+// "sort.cold", "sort.part.0", "sort.constprop.1" of "sort".
+bool IsPartOf(std::string_view symbol, std::string_view function) {
+  return symbol.size() > function.size() && symbol.substr(0, function.size()) == function &&
+         symbol[function.size()] == '.';
 }
 
 template <typename T>
@@ -231,12 +237,12 @@ uint32_t IndexWriter::FunctionOf(const dwarf::Unit& unit, uint32_t function) {
   return known;
 }
 
-// One without a linkage name may get that of a symbol: it is a record of its own.
+// One without a mangled name may get that of a symbol: it is a record of its own.
 uint32_t IndexWriter::BareFunctionOf(const dwarf::Unit& unit, const dwarf::Scope& scope) {
   uint32_t start = 0;
   uint32_t end = 0;
   if (scope.function == dwarf::kNone || scope.range_count == 0 ||
-      !unit.functions[scope.function].linkage_name.empty() ||
+      IsMangled(unit.functions[scope.function].linkage_name) ||
       !Clip(unit.ranges[scope.range_first].start, unit.ranges[scope.range_first].end, start, end)) {
     return FunctionOf(unit, scope.function);
   }
@@ -431,10 +437,12 @@ void IndexWriter::NameBareFunctions() {
                          [](uint32_t start, const Piece& piece) { return start < piece.start; });
     if (after == symbol_pieces_.begin()) continue;
     const Symbol& symbol = symbols_[std::prev(after)->value];
-    if (symbol.start != bare.start || !IsMangled(strings_.At(symbol.function.linkage_name))) {
+    FunctionRecord& function = functions_[bare.function];
+    if (symbol.start != bare.start || symbol.function.linkage_name == 0 ||
+        IsPartOf(strings_.At(symbol.function.linkage_name), strings_.At(function.name))) {
       continue;
     }
-    functions_[bare.function].linkage_name = symbol.function.linkage_name;
+    function.linkage_name = symbol.function.linkage_name;
   }
 }
 

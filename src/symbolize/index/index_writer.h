@@ -40,9 +40,10 @@ enum class FunctionEnd { kKnown, kGuessed };
 
 // Shape:  units in the order in which the file has them. Of overlapping scopes the deepest holds;
 //         of units the first that knows function and line. Functions of AddFunction name the code
-//         that no unit names, and give their linkage name to functions of units that begin at the
-//         same address and have none; where they overlap, the one that starts last holds, of those
-//         that start together the first, any with a known end before those without.
+//         that no unit names, and give their linkage name to out-of-line functions of units that
+//         begin at the same address and have no mangled one (but not a part's name, "f.cold");
+//         where they overlap, the one that starts last holds, of those that start together the
+//         first, any with a known end before those without.
 // Owner:  one thread; strings are copied.
 // Cost:   AddUnit is O(n log n) in the unit. Memory is that of the distinct strings and functions,
 //         and some 5 bytes per stretch of code with one line; see memory_bytes().
@@ -71,7 +72,7 @@ class IndexWriter {
     FunctionRecord function;
     uint32_t node = 0;  // made when it is needed
   };
-  // An out-of-line function of a unit without linkage name.
+  // An out-of-line function of a unit without mangled name.
   struct Bare {
     uint32_t start = 0;
     uint32_t function = 0;

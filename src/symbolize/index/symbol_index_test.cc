@@ -283,27 +283,32 @@ TEST(SymbolIndex, OfSymbolsTheOneThatStartsLastHoldsAndKnownEndsBeforeGuessedOne
 TEST(SymbolIndex, AFunctionWithoutMangledNameGetsThatOfTheSymbolAtItsStart) {
   UnitForTest unit;
   const uint32_t bare = unit.Function("f", "", 1);
-  const uint32_t named = unit.Function("g", "_Z1gv", 2);
-  const uint32_t c = unit.Function("c", "", 3);
-  const uint32_t other = unit.Function("h", "", 4);
   unit.Scope(bare, kNone, {{0x10, 0x20}});
   unit.Scope(bare, kNone, {{0x20, 0x30}});
-  unit.Scope(named, kNone, {{0x30, 0x40}});
-  unit.Scope(c, kNone, {{0x40, 0x50}});
-  unit.Scope(other, kNone, {{0x54, 0x60}});
+  unit.Scope(unit.Function("g", "_Z1gv", 2), kNone, {{0x30, 0x40}});
+  const uint32_t outer = unit.Scope(unit.Function("__libc_c", "__GI_c", 3), kNone, {{0x40, 0x50}});
+  unit.Scope(unit.Function("i", "", 3), outer, {{0x40, 0x44}});
+  unit.Scope(unit.Function("h", "", 4), kNone, {{0x54, 0x60}});
+  unit.Scope(unit.Function("k", "", 4), kNone, {{0x60, 0x70}, {0x80, 0x90}});
   IndexWriter writer(Options());
   writer.AddUnit(unit.unit);
-  writer.AddFunction(kBase + 0x10, kBase + 0x20, {{}, "_Z1fIiEvv", {}, 0});
-  writer.AddFunction(kBase + 0x20, kBase + 0x30, {{}, "_Z1fIcEvv", {}, 0});
-  writer.AddFunction(kBase + 0x30, kBase + 0x40, {{}, "_Z5aliasv", {}, 0});
-  writer.AddFunction(kBase + 0x40, kBase + 0x50, {{}, "__GI_c", {}, 0});
-  writer.AddFunction(kBase + 0x50, kBase + 0x60, {{}, "_Z5otherv", {}, 0});
+  const auto add = [&](uint64_t start, uint64_t end, std::string_view name) {
+    writer.AddFunction(kBase + start, kBase + end, {{}, name, {}, 0});
+  };
+  add(0x10, 0x20, "_Z1fIiEvv");
+  add(0x20, 0x30, "_Z1fIcEvv");
+  add(0x30, 0x40, "_Z5aliasv");
+  add(0x40, 0x50, "c");
+  add(0x50, 0x60, "_Z5otherv");
+  add(0x60, 0x70, "k.constprop.0");
   const IndexForTest index(writer);
   EXPECT_EQ(index.At(0x10), "_Z1fIiEvv :0");
   EXPECT_EQ(index.At(0x20), "_Z1fIcEvv :0");
   EXPECT_EQ(index.At(0x30), "_Z1gv :0");
-  EXPECT_EQ(index.At(0x40), "c :0");
+  EXPECT_EQ(index.At(0x40), "i :0 < c a.cc:0");
   EXPECT_EQ(index.At(0x54), "h :0");
+  EXPECT_EQ(index.At(0x60), "k :0");
+  EXPECT_EQ(index.At(0x80), "k :0");
 }
 
 TEST(SymbolIndex, IsCutToTheCode) {
