@@ -37,7 +37,6 @@ void PlaceEncoder::Change(uint32_t offset, const Place& place) {
     Append(page << page_shift_, place_);
   }
   place_ = place;
-  if (packed_.empty() && place == Place()) return;  // a page begins with this
   Append(offset, place);
 }
 

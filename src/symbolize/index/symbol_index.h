@@ -27,8 +27,8 @@ struct IndexFunction {
 // Units:  image addresses.
 // Owner:  the caller keeps the bytes, unchanged, as long as this and every view it gave out. Const
 //         and usable by any thread.
-// Cost:   Open reads all bytes once, for the checksums. Find touches the page table, one page of
-//         at most 64 KB (some 100 bytes on average) and two records per call; no allocation.
+// Cost:   Open reads all bytes once, for the checksums. Find touches the page table, one page (some
+//         80 bytes, at most 84 KB in a hostile file) and two records per call; no allocation.
 // Errors: of Open: Corrupt when the bytes are no whole index, Unsupported when another version
 //         wrote it, NotFound when it is the index of another image. What a hostile writer left
 //         behind right checksums gives wrong names, at worst none.

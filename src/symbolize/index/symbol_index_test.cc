@@ -240,6 +240,22 @@ TEST(SymbolIndex, ARowWithoutLineAndCodeWithoutRowStayWithoutLine) {
   EXPECT_EQ(index.At(0x30), "f :0");
 }
 
+TEST(SymbolIndex, OfOverlappingSequencesOfOneUnitTheFirstHolds) {
+  UnitForTest unit;
+  unit.Row(0x20, 1);
+  unit.EndRows(0x40);
+  unit.Row(0x10, 2);
+  unit.Row(0x30, 3);
+  unit.EndRows(0x50);
+  IndexWriter writer(Options());
+  writer.AddUnit(unit.unit);
+  const IndexForTest index(writer);
+  EXPECT_EQ(index.At(0x1f), " a.cc:2");
+  EXPECT_EQ(index.At(0x20), " a.cc:1");
+  EXPECT_EQ(index.At(0x3f), " a.cc:1");
+  EXPECT_EQ(index.At(0x40), " a.cc:3");
+}
+
 TEST(SymbolIndex, SymbolsNameWhatNoUnitNames) {
   UnitForTest unit;
   unit.Scope(unit.Function("f", "", 9), kNone, {{0x100, 0x200}});
@@ -331,6 +347,21 @@ TEST(SymbolIndex, OfNothingIsAnIndexToo) {
   EXPECT_EQ(IndexForTest(nothing).At(0), "");
   IndexWriter without_code(IndexWriterOptions{{kBase, kBase}});
   EXPECT_EQ(IndexForTest(without_code).At(0), "");
+}
+
+TEST(SymbolIndex, OfManyFunctionsFindsEach) {
+  constexpr uint64_t kCount = 20000;
+  IndexWriter writer(IndexWriterOptions{{kBase, kBase + kCount * 16}});
+  const auto name = [](uint64_t i) { return "a function with number " + std::to_string(i); };
+  for (uint64_t i = 0; i < kCount; ++i) {
+    writer.AddFunction(kBase + i * 16, kBase + i * 16 + 8, {name(i), {}, {}, 0});
+  }
+  const IndexForTest index(writer);
+  EXPECT_GT(index.bytes.size(), size_t{500} << 10);  // more than is written at once
+  for (uint64_t i = 0; i < kCount; ++i) {
+    ASSERT_EQ(index.At(i * 16 + 7), name(i) + " :0");
+    ASSERT_EQ(index.At(i * 16 + 8), "");
+  }
 }
 
 // Compares with the rules taken by their word, at every address.
@@ -494,8 +525,8 @@ TEST(SymbolIndexFile, OfAHostileWriterGivesAnswersAndEnds) {
   EXPECT_GT(opened_count, index.bytes.size());
 }
 
-// A small index, byte by byte: the format must not change without a new version.
-TEST(SymbolIndexFile, HasTheseBytes) {
+// The format must not change without a new version.
+std::vector<std::byte> SmallIndex() {
   UnitForTest unit;
   const uint32_t f = unit.Function("f", "_Z1fv", 5);
   const uint32_t g = unit.Function("g", "", 2);
@@ -507,7 +538,11 @@ TEST(SymbolIndexFile, HasTheseBytes) {
   unit.EndRows(16);
   IndexWriter writer(IndexWriterOptions{{kBase, kBase + 16}});
   writer.AddUnit(unit.unit);
-  const std::vector<std::byte> bytes = BytesOfIndex(writer, "id");
+  return BytesOfIndex(writer, "id");
+}
+
+TEST(SymbolIndexFile, HasTheseBytes) {
+  const std::vector<std::byte> bytes = SmallIndex();
   std::string hex;
   for (size_t i = sizeof(IndexHeader); i < bytes.size(); ++i) {
     constexpr const char* kDigits = "0123456789abcdef";
@@ -533,6 +568,26 @@ TEST(SymbolIndexFile, HasTheseBytes) {
             "000166055f5a3166\n"  // strings
             "7604612e63630167\n"
             "6964000000000000\n");  // identity
+}
+
+TEST(SymbolIndexFile, WithBytesBehindItsEndIsRefused) {
+  std::vector<std::byte> bytes = SmallIndex();
+  bytes.push_back(std::byte{0});
+  EXPECT_EQ(SymbolIndex::Open(bytes, "id").error().code(), ErrorCode::kCorrupt);
+}
+
+TEST(SymbolIndexFile, ACallerBeforeTheFirstNodeIsNone) {
+  std::vector<std::byte> bytes = SmallIndex();
+  IndexHeader header;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  const auto& nodes = header.sections[static_cast<size_t>(IndexSection::kNodes)];
+  std::byte& distance = bytes[nodes.offset + 5];  // of g, which was inlined into f
+  EXPECT_EQ(distance, std::byte{4});
+  EXPECT_EQ(IndexForTest::Text(SymbolIndex::Open(bytes, "id").value(), kBase + 4),
+            "g a.cc:3 < _Z1fv a.cc:6");
+  distance = std::byte{12};
+  FixChecksums(bytes);
+  EXPECT_EQ(IndexForTest::Text(SymbolIndex::Open(bytes, "id").value(), kBase + 4), "g a.cc:3");
 }
 
 }  // namespace
