@@ -58,6 +58,12 @@ uint64_t RingBytes(const AgentOptions& options) {
   return std::clamp(std::bit_ceil(wanted), kRingBytesMin, std::max(most, kRingBytesMin));
 }
 
+// Half of what the limit allows: sampling has the rest. 0 = there is no limit.
+uint64_t IndexingNsPerS(uint32_t limit_milli_percent, uint32_t cpus) {
+  if (limit_milli_percent >= 100'000) return 0;
+  return uint64_t{limit_milli_percent} * cpus * 1'000'000'000 / 100'000 / 2;
+}
+
 std::string_view CommOf(const abi_sample& sample) {
   return {sample.comm, ::strnlen(sample.comm, sizeof(sample.comm))};
 }
@@ -106,6 +112,7 @@ Agent::Agent(const AgentOptions& options, const Budget& budget,
       source_(std::move(source)),
       images_(proc_, {}),
       processes_(proc_, images_, {}),
+      namer_(images_, options.naming),
       publisher_(source_->kernel_tables()),
       tables_(source_->kernel_tables(), budget.table_bytes,
               [this](uint32_t image_id) { return BuildTable(image_id); }),
@@ -176,6 +183,7 @@ void Agent::TakeBatch() {
     generated_names_next_mono_ns_ = now_mono_ns + kGeneratedNamesNs;
     ReadGeneratedNames();
   }
+  namer_.Poll(now_mono_ns);
   if (now_mono_ns >= housekeeping_next_mono_ns_) Housekeep(now_mono_ns);
 }
 
@@ -247,6 +255,7 @@ void Agent::TakeSample(const source::SampleRecord& record) {
     frames_.push_back(ToFrame(frame));
     if (frame.kind != ABI_FRAME_IMAGE) continue;
     tables_.Touch(frame.image_id);
+    namer_.Want(profile::ImageId(frame.image_id));
     const process::Image& image = images_.image(profile::ImageId(frame.image_id));
     if (image.kind == process::ImageKind::kAnonymous) {
       NoteGeneratedCode(sample.tgid, frames_.back());
@@ -383,11 +392,12 @@ void Agent::ObeyCpuLimit(uint64_t now_mono_ns) {
   timespec used{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
   const uint64_t own_ns = static_cast<uint64_t>(used.tv_sec) * 1'000'000'000 +
-                          static_cast<uint64_t>(used.tv_nsec);
+                          static_cast<uint64_t>(used.tv_nsec) + namer_.helper_cpu_ns();
   const uint64_t program_ns = source_->ReadBook().page.value[ABI_COUNTER_program_time_ns];
   const uint32_t before = governor_.step();
   const uint32_t step = governor_.Take({now_mono_ns, own_ns, program_ns, cpus_});
   if (step != before) SetLevel(governor_.LevelOf(step));
+  namer_.SetPace({step == 0, IndexingNsPerS(options_.cpu_limit_milli_percent, cpus_)});
 }
 
 void Agent::SetLevel(const limits::Level& level) {
@@ -413,6 +423,7 @@ void Agent::RecycleImages() {
   for (const profile::ImageId id : images_.Recycle(std::move(needed))) {
     tables_.Forget(id.value());
     finders_.Forget(id.value());
+    namer_.Forget(id);
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "src/agent/aggregate/aggregator.h"
 #include "src/agent/limits/cpu_governor.h"
+#include "src/agent/naming/namer.h"
 #include "src/agent/process/image_store.h"
 #include "src/agent/process/linux_proc.h"
 #include "src/agent/process/process_table.h"
@@ -36,6 +37,7 @@ struct AgentOptions {
   bool chosen_processes_only = false;
   bool follow_children = false;  // children of chosen processes are chosen too
   source::WalkerLoop loop = source::WalkerLoop::kAuto;
+  naming::Namer::Options naming;
 };
 
 // What the agent did to finish the kernel's walks.
@@ -65,6 +67,8 @@ class Agent {
   aggregate::Aggregator& aggregator() { return aggregator_; }
   process::ProcessTable& processes() { return processes_; }
   process::ImageStore& images() { return images_; }
+  // Names binaries; has their indexes built while samples are taken, as the CPU limit allows.
+  naming::Namer& namer() { return namer_; }
   // Names generated code.
   runtime::GeneratedCodeRuntime& generated_code_runtime() { return generated_names_; }
   source::KernelSource& source() { return *source_; }
@@ -115,6 +119,7 @@ class Agent {
   process::LinuxProc proc_;
   process::ImageStore images_;
   process::ProcessTable processes_;
+  naming::Namer namer_;
   unwind::ProcessPublisher publisher_;
   unwind::TableStore tables_;
   unwind::FrameFinderCache finders_;

@@ -13,10 +13,7 @@
 #include "src/agent/runtime/frame_names.h"
 #include "src/agent/runtime/process_file.h"
 #include "src/agent/stop_reason.h"
-#include "src/base/byte_source.h"
 #include "src/base/utf8.h"
-#include "src/object/elf_file.h"
-#include "src/symbolize/elf_symbolizer.h"
 #include "src/symbolize/kernel_symbolizer.h"
 
 namespace vesta::agent {
@@ -123,12 +120,25 @@ class ProfileBuilder::Work {
     return profile_.InternLocation({mapping, address, false, lines_});
   }
 
+  // Readers of pprof look for what the mapping says is missing.
+  static void SayWhatIsKnown(const std::vector<symbolize::Symbol>& symbols,
+                             profile::Mapping& mapping) {
+    for (const symbolize::Symbol& symbol : symbols) {
+      mapping.has_functions |= !symbol.lines.empty();
+      mapping.has_inline_frames |= symbol.lines.size() > 1;
+      for (const symbolize::FunctionLine& line : symbol.lines) {
+        mapping.has_filenames |= !line.file.empty();
+        mapping.has_line_numbers |= line.line != 0;
+      }
+    }
+  }
+
   void NameImage(profile::ImageId image_id, const Nodes& nodes) {
     const process::Image& image = builder_.images_.image(image_id);
     const std::vector<uint64_t> addresses = SortedAddresses(nodes);
     std::vector<symbolize::Symbol> symbols;
     if (image.kind == process::ImageKind::kElf || image.kind == process::ImageKind::kVdso) {
-      auto named = ResolveElf(image_id, addresses);
+      auto named = builder_.namer_.Name(image_id, addresses);
       if (named.ok()) {
         symbols = std::move(named).value();
       } else {
@@ -154,19 +164,11 @@ class ProfileBuilder::Work {
       mapping.memory_start = addresses.front();
       mapping.memory_limit = addresses.back() + 1;
     }
-    mapping.has_functions = std::any_of(symbols.begin(), symbols.end(),
-                                        [](const auto& symbol) { return !symbol.lines.empty(); });
+    SayWhatIsKnown(symbols, mapping);
     const profile::MappingId mapping_id = profile_.AddMapping(mapping);
     mapping_by_path_.try_emplace(image.path, mapping_id);
     Assign(nodes, mapping_id, addresses, symbols);
     if (!names.empty()) NoteMovedCode(nodes, mapping_id, addresses, names);
-  }
-
-  base::Result<std::vector<symbolize::Symbol>> ResolveElf(profile::ImageId image,
-                                                          std::span<const uint64_t> addresses) {
-    ASSIGN_OR_RETURN(const auto source, builder_.images_.Open(image));
-    ASSIGN_OR_RETURN(const object::ElfFile elf, object::ElfFile::Parse(*source));
-    return symbolize::ResolveElfSymbols(elf, *source, addresses);
   }
 
   std::vector<runtime::FrameNames> NameGeneratedCode(const process::Image& image,

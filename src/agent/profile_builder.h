@@ -7,6 +7,7 @@
 
 #include "src/agent/aggregate/aggregator.h"
 #include "src/agent/kernel_image.h"
+#include "src/agent/naming/namer.h"
 #include "src/agent/process/image_store.h"
 #include "src/agent/process/process_table.h"
 #include "src/agent/runtime/runtime.h"
@@ -31,13 +32,13 @@ struct RecordingFacts {
 class ProfileBuilder {
  public:
   ProfileBuilder(process::ProcessTable& processes, process::ImageStore& images,
-                 runtime::Runtime& generated_code)
-      : processes_(processes), images_(images), generated_code_(generated_code) {}
+                 naming::Namer& namer, runtime::Runtime& generated_code)
+      : processes_(processes), images_(images), namer_(namer), generated_code_(generated_code) {}
 
   // Shape:  sample types samples/count and cpu/nanoseconds (the default); labels process, pid,
   //         thread, tid, service.name and what else is known of the process, and `incomplete` with
   //         the reason where a stack does not reach its root.
-  // Cost:   one pass over the symbol tables of each image that was sampled.
+  // Cost:   as Namer::Name, for each image that was sampled.
   // Errors: none; what has no name keeps its address and image.
   profile::Profile Build(const aggregate::Aggregator& aggregator, const RecordingFacts& facts);
 
@@ -52,6 +53,7 @@ class ProfileBuilder {
 
   process::ProcessTable& processes_;
   process::ImageStore& images_;
+  naming::Namer& namer_;
   runtime::Runtime& generated_code_;
   std::optional<KernelImage> kernel_;  // read on first need
   NamingBook book_;

@@ -78,7 +78,7 @@ class ProfileBuilderTest : public testing::Test {
     facts.time_unix_ns = 1'700'000'000'000'000'000;
     facts.duration_ns = 5'000'000'000;
     facts.period_ns = 10'000'000;
-    return ProfileBuilder(processes_, images_, runtime_).Build(aggregator_, facts);
+    return ProfileBuilder(processes_, images_, namer_, runtime_).Build(aggregator_, facts);
   }
   static std::map<std::string, std::string> LabelsOf(const profile::Profile& profile,
                                                      size_t sample) {
@@ -93,6 +93,7 @@ class ProfileBuilderTest : public testing::Test {
 
   test::FakeProc proc_;
   process::ImageStore images_{proc_, {}};
+  naming::Namer namer_{images_, {}};
   process::ProcessTable processes_{proc_, images_, {}};
   aggregate::Aggregator aggregator_{1u << 24};
   EchoRuntime runtime_;
@@ -212,6 +213,27 @@ TEST_F(ProfileBuilderTest, UnmappedCodeKeepsItsAddress) {
       profile.location(profile.stack(profile.sample_stack(0)).front());
   EXPECT_EQ(location.address, 0xdeadbeefu);
   EXPECT_EQ(location.mapping, profile::kNoMapping);
+}
+
+// The same address was another function's at another time.
+TEST_F(ProfileBuilderTest, GeneratedCodeHasTheNameOfItsTime) {
+  runtime_.moved_mono_ns = {100, 200};
+  const auto thread = aggregator_.InternThread(task_.value(), 10, 11, "worker");
+  const std::vector<profile::Frame> stack = {Native(generated_, 16), Native(server_, 0x1100)};
+  for (const uint64_t time_mono_ns : {50, 99, 100, 250, 250, 250}) {
+    aggregator_.Add(thread, stack, ABI_STOP_ROOT, 2, time_mono_ns);
+  }
+  aggregator_.Add(thread, stack, ABI_STOP_ROOT, 5);  // as when there is no room for times
+  // A stack without such code is left alone.
+  aggregator_.Add(thread, std::vector{Native(server_, 0x1100)}, ABI_STOP_ROOT, 7, 50);
+  const profile::Profile profile = Build();
+  std::map<std::string, int64_t> values;
+  for (size_t i = 0; i < profile.sample_count(); ++i) {
+    const auto frames = profile.stack(profile.sample_stack(i));
+    values[NameOf(profile, frames[0])] += profile.sample_values(i)[0];
+  }
+  EXPECT_EQ(values, (std::map<std::string, int64_t>{
+                        {"jit_16", 4}, {"jit_16 from 100", 2}, {"jit_16 from 200", 11}, {"", 7}}));
 }
 
 }  // namespace

@@ -10,15 +10,16 @@
 #include "abi/counters.h"
 #include "src/agent/source/probe.h"
 #include "src/agent/stop_reason.h"
+#include "src/base/printable.h"
 #include "src/cli/cpu_limit.h"
 
 namespace vesta::cli {
 namespace {
 
 // A signal handler can reach nothing else.
-volatile std::sig_atomic_t stop_signal_arrived = 0;
+volatile std::sig_atomic_t stop_signals_arrived = 0;
 
-void NoteStopSignal(int) { stop_signal_arrived = 1; }
+void NoteStopSignal(int) { stop_signals_arrived = stop_signals_arrived + 1; }
 
 // Sent for a write that also fails: nobody reads the pipe, the file may not grow (ulimit -f).
 constexpr int kWriteSignals[] = {SIGPIPE, SIGXFSZ};
@@ -91,6 +92,26 @@ BookStage KernelStage(const agent::source::KernelBook& kernel, Reasons& details)
   return stage;
 }
 
+void AppendNamingDetails(const agent::naming::Namer& namer, Reasons& details) {
+  const agent::naming::NamerBook& book = namer.book();
+  details.emplace_back("symbol_cache_hits", book.cache_hits);
+  details.emplace_back("symbol_cache_refused", namer.cache().refused_why().empty() ? 0 : 1);
+  details.emplace_back("symbol_cache_files_removed", namer.cache().removed_files());
+  details.emplace_back("symbol_index_damaged", book.indexes_damaged);
+  details.emplace_back("symbol_index_open_for_writing", book.indexes_busy);
+  details.emplace_back("symbol_index_built", book.built);
+  details.emplace_back("symbol_index_invalid", book.invalid);
+  details.emplace_back("symbol_index_not_tried_again", book.skipped_by_note);
+  details.emplace_back("symbol_index_not_ready", namer.pending_count());
+  for (size_t i = 0; i < agent::naming::kIndexEndCount; ++i) {
+    const auto end = static_cast<agent::naming::IndexEnd>(i);
+    details.emplace_back(std::string("symbol_process_") + agent::naming::IndexEndName(end),
+                         book.ended[i]);
+  }
+  details.emplace_back("symbol_process_cpu_ms", namer.helper_cpu_ns() / 1'000'000);
+  details.emplace_back("symbol_process_peak_kb", book.peak_memory_bytes / 1024);
+}
+
 }  // namespace
 
 agent::AgentOptions ToAgentOptions(const Settings& settings) {
@@ -103,6 +124,9 @@ agent::AgentOptions ToAgentOptions(const Settings& settings) {
   options.table_budget_bytes = settings.table_budget_bytes;
   options.cpu_limit_milli_percent = settings.cpu_limit_milli_percent;
   options.pids = settings.pids;
+  options.naming.cache.folder = settings.symbol_cache;
+  options.naming.cache.bytes_max = settings.symbol_cache_bytes;
+  if (!settings.debuginfod.empty()) options.naming.debuginfod_urls = {settings.debuginfod};
   switch (settings.unwind_loop) {
     case UnwindLoop::kAuto:
       options.loop = agent::source::WalkerLoop::kAuto;
@@ -152,7 +176,7 @@ base::Result<void> CheckChoice(const std::vector<uint32_t>& pids, bool has_comma
 }
 
 StopSignals::StopSignals() {
-  stop_signal_arrived = 0;
+  stop_signals_arrived = 0;
   SetHandler(SIGINT, NoteStopSignal, 0);
   SetHandler(SIGTERM, NoteStopSignal, 0);
   if (!IsIgnored(SIGHUP)) SetHandler(SIGHUP, NoteStopSignal, 0);  // ignored: nohup
@@ -170,7 +194,7 @@ StopSignals::~StopSignals() {
   }
 }
 
-bool StopSignals::arrived() const { return stop_signal_arrived != 0; }
+int StopSignals::count() const { return stop_signals_arrived; }
 
 uint64_t NowMonoNs() { return ClockNs(CLOCK_MONOTONIC); }
 uint64_t NowUnixNs() { return ClockNs(CLOCK_REALTIME); }
@@ -231,6 +255,7 @@ RecordingBook MakeBook(agent::Agent& agent, const agent::NamingBook& naming, uin
   detail("processes_without_room", agent.publisher_book().refused_no_room);
   detail("processes_with_too_many_mappings", agent.publisher_book().refused_too_many);
   for (const auto& [name, value] : LimitDetails(agent.governor())) detail(name.c_str(), value);
+  AppendNamingDetails(agent.namer(), book.details);
   detail("images_unreadable", naming.images_unreadable);
   detail("addresses", naming.addresses);
   detail("addresses_unnamed", naming.unnamed);
@@ -268,6 +293,24 @@ std::vector<std::string> QualityNotes(const RecordingBook& book) {
                     incomplete + ")");
   }
   return notes;
+}
+
+std::string PendingNote(const agent::naming::Namer& namer) {
+  const size_t count = namer.pending_count();
+  if (count == 0) return "";
+  return (count == 1 ? "names of one binary are"
+                     : "names of " + std::to_string(count) + " binaries are") +
+         std::string(
+             " without lines: reading them was not finished; run again, or wait longer "
+             "with --symbol-wait");
+}
+
+void SayRefusedCache(const std::string& command, const agent::naming::Namer& namer) {
+  const std::string& why = namer.cache().refused_why();
+  if (why.empty()) return;
+  std::fprintf(stderr,
+               "vesta %s: the symbol cache is not used, binaries are read anew each time: %s\n",
+               command.c_str(), base::Printable(why).c_str());
 }
 
 }  // namespace vesta::cli

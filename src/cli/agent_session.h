@@ -38,7 +38,8 @@ class StopSignals {
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
-  bool arrived() const;
+  bool arrived() const { return count() != 0; }
+  int count() const;  // so far
 };
 
 RecordingBook MakeBook(agent::Agent& agent, const agent::NamingBook& naming, uint64_t time_unix_ms,
@@ -46,6 +47,11 @@ RecordingBook MakeBook(agent::Agent& agent, const agent::NamingBook& naming, uin
 
 // What a reader of the table must know: samples lost, stacks incomplete; nothing when all is well.
 std::vector<std::string> QualityNotes(const RecordingBook& book);
+
+// That names are not whole; empty when they are.
+std::string PendingNote(const agent::naming::Namer& namer);
+// On standard error: why the symbol cache is not used, if so.
+void SayRefusedCache(const std::string& command, const agent::naming::Namer& namer);
 
 uint64_t NowMonoNs();
 uint64_t NowUnixNs();

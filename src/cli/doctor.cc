@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "src/agent/naming/symbol_cache.h"
 #include "src/agent/source/probe.h"
 #include "src/cli/doctor_report.h"
 #include "src/cli/options.h"
@@ -36,12 +37,46 @@ Feature ProbeStateDir(const std::string& state_dir) {
   return feature;
 }
 
+// Whether names can be kept, and how many are.
+Feature ProbeSymbolCache(const DoctorOptions& options) {
+  Feature feature;
+  feature.name = "symbol-cache";
+  feature.importance = Importance::kBetter;
+  feature.presence = Presence::kYes;
+  if (options.symbol_cache.empty()) {
+    feature.presence = Presence::kNo;
+    feature.meaning = "names of binaries are kept between recordings";
+    feature.detail = "it is off";
+    feature.remedy = "leave --symbol-cache off away";
+    return feature;
+  }
+  feature.meaning = "names of binaries are kept in " + options.symbol_cache;
+  if (::access(options.symbol_cache.c_str(), F_OK) != 0) {
+    feature.meaning += ": none yet";
+    return feature;
+  }
+  const agent::naming::SymbolCache cache(
+      {options.symbol_cache, options.symbol_cache_bytes, /*make_folder=*/false});
+  if (!cache.has_folder()) {
+    feature.presence = Presence::kNo;
+    feature.detail = cache.refused_why();
+    feature.remedy = "as said, or give another folder with --symbol-cache DIR";
+    return feature;
+  }
+  const agent::naming::CacheUsage usage = cache.Usage();
+  feature.meaning += ": " + std::to_string(usage.files) + " files, " +
+                     std::to_string(usage.bytes >> 20) + " MB of at most " +
+                     std::to_string(options.symbol_cache_bytes >> 20);
+  return feature;
+}
+
 }  // namespace
 
 int RunDoctor(const DoctorOptions& options) {
   DoctorReport report;
   report.machine = agent::source::ProbeMachine();
   report.machine.features.push_back(ProbeStateDir(options.state_dir));
+  report.machine.features.push_back(ProbeSymbolCache(options));
   report.state_dir = options.state_dir;
   report.settings = options.effective;
   auto book = LoadBook(options.state_dir);

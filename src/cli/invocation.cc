@@ -288,6 +288,25 @@ class Splitter {
   size_t next_ = 0;
 };
 
+void ResolveFolders(const CommandSpec& command, const Inputs& inputs, Collector& collector) {
+  Settings& settings = collector.settings();
+  if (settings.state_dir == "auto") {
+    if (inputs.is_root) {
+      settings.state_dir = "/var/lib/vesta";
+    } else if (const auto xdg = Lookup(inputs, "XDG_STATE_HOME"); xdg && !xdg->empty()) {
+      settings.state_dir = *xdg + "/vesta";
+    } else if (const auto home = Lookup(inputs, "HOME"); home && !home->empty()) {
+      settings.state_dir = *home + "/.local/state/vesta";
+    } else {
+      collector.Problem("there is no HOME to keep the state of `vesta " +
+                        std::string(command.name) + "` in: give --state-dir DIR");
+    }
+  }
+  if (settings.symbol_cache == "auto") settings.symbol_cache = settings.state_dir + "/symbols";
+  if (settings.symbol_cache == "off") settings.symbol_cache.clear();
+  if (settings.debuginfod == "none") settings.debuginfod.clear();
+}
+
 void CheckSettings(const CommandSpec& command, const Inputs& inputs, Collector& collector) {
   Settings& settings = collector.settings();
   if (settings.all && !settings.pids.empty()) {
@@ -308,17 +327,7 @@ void CheckSettings(const CommandSpec& command, const Inputs& inputs, Collector& 
   if (settings.table_budget_bytes > settings.memory_limit_bytes) {
     collector.Problem("table-budget is larger than memory-limit: lower the one or raise the other");
   }
-  if (settings.state_dir != "auto") return;
-  if (inputs.is_root) {
-    settings.state_dir = "/var/lib/vesta";
-  } else if (const auto xdg = Lookup(inputs, "XDG_STATE_HOME"); xdg && !xdg->empty()) {
-    settings.state_dir = *xdg + "/vesta";
-  } else if (const auto home = Lookup(inputs, "HOME"); home && !home->empty()) {
-    settings.state_dir = *home + "/.local/state/vesta";
-  } else {
-    collector.Problem("there is no HOME to keep the state of `vesta " + std::string(command.name) +
-                      "` in: give --state-dir DIR");
-  }
+  ResolveFolders(command, inputs, collector);
 }
 
 // Options of the live table mean nothing for a file, and the other way round.

@@ -52,8 +52,9 @@ class LiveTop {
     agent_options.chosen_processes_only = !options_.pids.empty();
     RaiseFileLimit();
     ASSIGN_OR_RETURN(agent_, agent::Agent::Create(agent_options));
-    builder_ = std::make_unique<agent::ProfileBuilder>(agent_->processes(), agent_->images(),
-                                                       agent_->generated_code_runtime());
+    SayRefusedCache("top", agent_->namer());
+    builder_ = std::make_unique<agent::ProfileBuilder>(
+        agent_->processes(), agent_->images(), agent_->namer(), agent_->generated_code_runtime());
     RETURN_IF_ERROR(agent_->Start());
     started_mono_ns_ = NowMonoNs();
     interval_started_mono_ns_ = started_mono_ns_;

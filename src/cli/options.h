@@ -16,7 +16,8 @@ enum class UnwindLoop : uint8_t { kAuto, kBpfLoop, kBounded };
 
 // Values of all options; a command reads those that options.def gives it.
 // Units: in the member's name; 0 stands for the words "none" and "auto" of the table.
-// state_dir is never "auto" nor empty after parsing.
+// state_dir is never "auto" nor empty after parsing; symbol_cache is empty when it is off, and
+// debuginfod when there is no server.
 struct Settings {
   using Duration = uint64_t;
   using Size = uint64_t;

@@ -4,11 +4,14 @@
 
 #include <cstdio>
 
+#include "src/base/printable.h"
+
 namespace vesta::cli {
 namespace {
 
 constexpr uint64_t kOnTerminalNs = 250'000'000;
 constexpr uint64_t kInLogNs = 10'000'000'000;
+constexpr uint64_t kNamingNs = 2'000'000'000;  // in a log
 
 std::string Seconds(uint64_t ns) {
   char text[32];
@@ -31,6 +34,23 @@ void Progress::Show(uint64_t elapsed_ns, uint64_t duration_ns, uint64_t samples,
   line += ", " + std::to_string(samples) + " samples";
   if (lost != 0) line += ", " + std::to_string(lost) + " lost";
   if (on_terminal_) line += "  (Ctrl-C stops and keeps them)";
+  std::fprintf(stderr, on_terminal_ ? "\r\033[K%s" : "%s\n", line.c_str());
+  shown_ = on_terminal_;
+}
+
+void Progress::ShowNaming(uint64_t now_ns, size_t done, size_t wanted, const std::string& path,
+                          uint32_t percent) {
+  if (quiet_) return;
+  if (naming_next_ns_ == 0) naming_next_ns_ = now_ns + (on_terminal_ ? kOnTerminalNs : kNamingNs);
+  if (now_ns < naming_next_ns_) return;
+  naming_next_ns_ = now_ns + (on_terminal_ ? kOnTerminalNs : kNamingNs);
+  std::string line = "naming: " + std::to_string(done) + " of " + std::to_string(wanted) +
+                     (wanted == 1 ? " binary" : " binaries");
+  if (!path.empty()) {
+    line += ", " + base::Printable(path.substr(path.rfind('/') + 1)) + " " +
+            std::to_string(percent) + " %";
+  }
+  if (on_terminal_) line += "  (Ctrl-C uses what is there)";
   std::fprintf(stderr, on_terminal_ ? "\r\033[K%s" : "%s\n", line.c_str());
   shown_ = on_terminal_;
 }

@@ -40,6 +40,7 @@ class Recording {
     }
     agent_->Stop();
     duration_ns_ = NowMonoNs() - started_mono_ns_;
+    WaitForNames();
     progress_.Say("naming functions");
     int status = Report();
     if (command_ && !command_->Poll()) {
@@ -60,6 +61,7 @@ class Recording {
     agent_options.follow_children = has_command && !options_.all;
     const rlimit file_limit = RaiseFileLimit();
     ASSIGN_OR_RETURN(agent_, agent::Agent::Create(agent_options));
+    SayRefusedCache("record", agent_->namer());
     if (has_command) {
       ASSIGN_OR_RETURN(RecordedCommand command,
                        RecordedCommand::Start(options_.command, file_limit));
@@ -100,9 +102,21 @@ class Recording {
            std::none_of(options_.pids.begin(), options_.pids.end(), ProcessExists);
   }
 
+  // Binaries that were met for the first time are read; another Ctrl-C uses what is there.
+  void WaitForNames() {
+    const int signals = signals_.count();
+    agent_->namer().WaitIdle(NowMonoNs() + options_.symbol_wait_ns,
+                             [&](const agent::naming::Namer::Progress& naming) {
+                               progress_.ShowNaming(NowMonoNs(), naming.done, naming.wanted,
+                                                    naming.path, naming.percent);
+                               return signals_.count() == signals;
+                             });
+    progress_.Clear();
+  }
+
   // Prints the table, writes files and the book. Returns an exit status.
   int Report() {
-    agent::ProfileBuilder builder(agent_->processes(), agent_->images(),
+    agent::ProfileBuilder builder(agent_->processes(), agent_->images(), agent_->namer(),
                                   agent_->generated_code_runtime());
     agent::RecordingFacts facts;
     facts.time_unix_ns = static_cast<int64_t>(started_unix_ns_);
@@ -135,6 +149,9 @@ class Recording {
     flame::TopRenderOptions render = RenderOptionsOf(options_);
     render.notes = QualityNotes(book);
     for (const std::string& note : LimitNotes(agent_->governor())) render.notes.push_back(note);
+    if (const std::string note = PendingNote(agent_->namer()); !note.empty()) {
+      render.notes.push_back(note);
+    }
     if (profile.sample_count() == 0) {
       render.notes.push_back("nothing that was to be recorded used a CPU");
     }

@@ -54,7 +54,14 @@ struct ChildPlan {
   pid_t parent = 0;
 };
 
-void SetLimit(__rlimit_resource which, const rlimit& limit) { ::setrlimit(which, &limit); }
+// Only ever lowers: we may be under limits ourselves.
+void SetLimit(__rlimit_resource which, rlimit limit) {
+  rlimit ours{};
+  if (::getrlimit(which, &ours) != 0) return;
+  limit.rlim_max = std::min(limit.rlim_max, ours.rlim_max);
+  limit.rlim_cur = std::min({limit.rlim_cur, ours.rlim_cur, limit.rlim_max});
+  ::setrlimit(which, &limit);
+}
 
 // Shares our memory until exec: system calls only.
 [[noreturn]] void RunChild(const ChildPlan& plan) {

@@ -28,6 +28,7 @@ constexpr size_t kDepthMax = 128;
 constexpr size_t kNameBytesMax = 4u << 20;
 // Pages of a large index are given back after so many addresses, too.
 constexpr size_t kAddressesPerDrop = 512;
+constexpr size_t kLargeIndexBytes = 8u << 20;
 constexpr uint64_t kLearnNs = 1'000'000'000;
 constexpr uint64_t kElsewhereNs = 200'000'000;
 constexpr uint64_t kNoteAgeMaxS = 86'400;
@@ -371,8 +372,9 @@ Result<std::vector<Symbol>> Namer::Name(ImageId id, std::span<const uint64_t> ad
 std::vector<Symbol> Namer::NameFromIndex(OpenIndex& open, std::span<const uint64_t> addresses) {
   std::vector<Symbol> symbols(addresses.size());
   std::array<symbolize::SymbolIndex::Call, kDepthMax> calls;
+  const bool is_large = open.file->bytes().size() > kLargeIndexBytes;
   for (size_t i = 0; i < addresses.size(); ++i) {
-    if (i % kAddressesPerDrop == kAddressesPerDrop - 1) open.file->DropPages();
+    if (is_large && i % kAddressesPerDrop == kAddressesPerDrop - 1) open.file->DropPages();
     const size_t count = open.index.Find(addresses[i], calls);
     symbols[i].lines.reserve(count);
     for (const auto& call : std::span(calls).first(count)) {
