@@ -174,13 +174,16 @@ class ProfileBuilder::Work {
   std::vector<runtime::FrameNames> NameGeneratedCode(const process::Image& image,
                                                      std::span<const uint64_t> addresses) {
     std::vector<runtime::FrameNames> names(addresses.size());
-    uint64_t forked_mono_ns = ~uint64_t{0};
+    std::optional<uint64_t> forked_mono_ns;  // none: it is the process itself
     for (const runtime::ProcessKey& namer : NamersOf(image, builder_.images_)) {
       auto named = builder_.generated_code_.Name(namer, addresses);
       for (size_t i = 0; named.ok() && i < names.size(); ++i) {
-        names[i] = runtime::WithEarlier(std::move(names[i]), (*named)[i], forked_mono_ns);
+        names[i] = forked_mono_ns
+                       ? runtime::WithEarlier(std::move(names[i]), (*named)[i], *forked_mono_ns)
+                       : std::move((*named)[i]);
       }
-      if (namer.start_boot_ns != 0) forked_mono_ns = runtime::MonoOfBootNs(namer.start_boot_ns);
+      forked_mono_ns =
+          namer.start_boot_ns != 0 ? runtime::MonoOfBootNs(namer.start_boot_ns) : ~uint64_t{0};
     }
     return names;
   }

@@ -93,5 +93,27 @@ TEST(AggregatorTest, ClearForgetsRowsAndKeepsTheBook) {
   EXPECT_EQ(aggregator.rows().size(), 1u);
 }
 
+TEST(AggregatorTest, KeepsTimesWhereTheyMatterAndThereIsRoom) {
+  Aggregator aggregator(1 << 20);
+  const ThreadId thread = aggregator.InternThread(0, 1, 1, "t");
+  aggregator.Add(thread, StackOf({1}), ABI_STOP_ROOT, 1);
+  aggregator.Add(thread, StackOf({2}), ABI_STOP_ROOT, 3, 100);
+  aggregator.Add(thread, StackOf({2}), ABI_STOP_ROOT, 4, 200);
+  ASSERT_EQ(aggregator.times().size(), 2u);
+  EXPECT_EQ(aggregator.times()[1].row, 1u);
+  EXPECT_EQ(aggregator.times()[1].value, 4u);
+  EXPECT_EQ(aggregator.times()[1].time_mono_ns, 200u);
+  EXPECT_EQ(aggregator.rows()[1].value, 7u);
+  for (uint64_t time = 1; time < 100'000; ++time) {
+    aggregator.Add(thread, StackOf({2}), ABI_STOP_ROOT, 1, time);
+  }
+  EXPECT_LE(aggregator.memory_bytes(), 1u << 19);
+  EXPECT_EQ(aggregator.times().size() + aggregator.book().times_dropped, 100'001u);
+  EXPECT_GT(aggregator.book().times_dropped, 0u);
+  EXPECT_EQ(aggregator.book().kept, 100'002u);  // no sample is lost for its time
+  aggregator.Clear();
+  EXPECT_TRUE(aggregator.times().empty());
+}
+
 }  // namespace
 }  // namespace vesta::agent::aggregate
