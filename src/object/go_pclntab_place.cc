@@ -24,6 +24,8 @@ constexpr uint32_t kRelativeArm = 1027;         // R_AARCH64_RELATIVE
 // both about here; the words in front grow from time to time.
 constexpr size_t kModuleTextWordMin = 16;
 constexpr size_t kModuleCandidatesMax = 8;
+// What looks like a table's header by chance is rare; a hostile file can be full of them.
+constexpr size_t kTableCandidatesMax = 64;
 
 struct Rela {
   uint64_t place = 0;
@@ -178,14 +180,17 @@ std::optional<GoVersion> HeaderAt(std::span<const std::byte> bytes, size_t at) {
 std::optional<Table> SearchSegments(const ElfFile& elf, const ByteSource& source) {
   std::optional<Table> found;
   uint64_t budget_bytes = kGoSearchBytesMax;
+  size_t candidates_left = kTableCandidatesMax;
   for (const LoadSegment& segment : elf.load_segments()) {
-    if (segment.executable || found) continue;
+    if (segment.executable || found || candidates_left == 0) continue;
     const uint64_t size = std::min(segment.file_size_bytes, budget_bytes);
     budget_bytes -= size;
     ForEachChunk(source, segment.file_offset, size,
                  [&](uint64_t done, std::span<const std::byte> chunk) {
                    for (size_t at = 0; at + 8 <= chunk.size(); at += 8) {
                      if (!HeaderAt(chunk, at)) continue;
+                     if (candidates_left == 0) return true;
+                     --candidates_left;
                      const uint64_t offset = done + at;
                      const Table table{segment.file_offset + offset,
                                        segment.file_size_bytes - offset, segment.vaddr + offset};

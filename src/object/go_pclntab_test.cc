@@ -1,11 +1,13 @@
 #include "src/object/go_pclntab.h"
 
+#include <elf.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <map>
 #include <sstream>
 
+#include "src/object/elf_image_for_test.h"
 #include "test/support/go_program.h"
 
 namespace vesta::object {
@@ -526,6 +528,32 @@ TEST(GoPclntabSearchTest, FindsTheTableWithoutSectionHeaders) {
       EXPECT_TRUE(table->FindInlineTrees(*elf, source).ok());
     }
   }
+}
+
+// Whether a table is found in a program without sections, behind so many headers of no tables.
+bool IsFoundBehind(size_t header_count) {
+  Writer headers;
+  for (size_t i = 0; i < header_count; ++i) {
+    headers.Put(uint32_t{0xfffffffa});
+    headers.Put(uint32_t{0x08010000});
+  }
+  ElfImage image;
+  const uint64_t code = image.Add(std::vector<char>(0x1000));
+  const uint64_t data = image.Add(headers.bytes());
+  const auto table = WriteSample({GoVersion::k1_16, 0xfffffffa}).bytes;
+  image.Add(table);
+  image.SetSegments({Segment(PT_LOAD, PF_R | PF_X, code, kText, 0x1000),
+                     Segment(PT_LOAD, PF_R, data, 0x500000, headers.size() + table.size())});
+  const MemorySource source(image.bytes());
+  const auto elf = ElfFile::Parse(source);
+  EXPECT_TRUE(elf.ok());
+  return elf.ok() && GoPclntab::Find(*elf, source).ok();
+}
+
+TEST(GoPclntabSearchTest, FalseHeadersAreTriedAFewTimesOnly) {
+  EXPECT_TRUE(IsFoundBehind(0));
+  EXPECT_TRUE(IsFoundBehind(63));
+  EXPECT_FALSE(IsFoundBehind(64));
 }
 
 TEST(GoPclntabSearchTest, OtherProgramsAreNotFound) {
