@@ -16,15 +16,22 @@ using Place = uint32_t;
 using StateId = uint32_t;
 
 constexpr Place kNowhere = std::numeric_limits<Place>::max();
+constexpr uint8_t kNoInstruction = 0xff;
+constexpr uint8_t kIsPadding = 0x80;
 constexpr StateId kEntryState = 0;
+constexpr StateId kLostState = 1;  // nothing is known: no function is believed that comes to it
 // Each function may be tried again when a call turns out not to return.
 constexpr int kTriesMax = 32;
 constexpr int kTriesOfGuessMax = 4;
 // In all, so many instructions are decoded: nobody may make this quadratic. Real code needs less
 // than one per byte.
-constexpr uint64_t kDecodesPerBlock = 3;
-constexpr uint64_t kBlockBytes = 2;
+constexpr uint64_t kDecodesPerByte = 1;
 constexpr uint64_t kDecodesMin = 4096;
+// Code behind computed jumps may change what was found before it, which is then looked at again:
+// for so many instructions per byte of code, in all.
+constexpr uint64_t kSecondLooksPerByte = 4;
+// Of all functions together: real code has some hundred, and each takes a hundred bytes.
+constexpr size_t kStatesMax = 1 << 16;
 // Stack depths at computed jumps that are tried for the code behind them.
 constexpr size_t kJumpStatesMax = 4;
 // The stack pointer at calls, by the psABI. Not all assembly obeys, so that it counts only against
@@ -62,6 +69,7 @@ struct Visit {
 struct Step {
   Place place = 0;
   Place call = kNowhere;
+  Place last_call = kNowhere;  // of this step or those before it, in the part that is being tried
   uint8_t length_bytes = 0;
   CodeFlow flow = CodeFlow::kNext;
   bool leaves = false;  // jumps out of the pieces
@@ -139,7 +147,11 @@ class CodeFrameFinder {
   Place outermost_ = kNowhere;  // nobody calls this one
   size_t piece_number_ = 0;     // of the last look-up
   X86Decoder decoder_;
+  // Of instructions that matter only by their length, which most do, with kIsPadding; 0: not known.
+  // The constant of one is told only the first time, by which FindCalls() has all of them.
+  std::vector<uint8_t> known_length_;
   uint64_t decodes_left_ = 0;
+  uint64_t second_looks_left_ = 0;
   std::vector<CodeFrameState> states_;
   std::map<CodeFrameState, StateId> id_of_state_;
 
@@ -169,8 +181,11 @@ CodeFrameFinder::CodeFrameFinder(std::span<const CodePiece> pieces,
   }
   state_at_.resize(code_.size());
   marks_.resize(code_.size());
-  decodes_left_ = code_.size() / kBlockBytes * kDecodesPerBlock + kDecodesMin;
+  known_length_.resize(code_.size());
+  decodes_left_ = code_.size() * kDecodesPerByte + kDecodesMin;
+  second_looks_left_ = code_.size() * kSecondLooksPerByte + kDecodesMin;
   Intern(CodeFrameState{});
+  Intern(CodeFrameState{.sp_offset = 0, .sp_known = false, .fp_is_callers = false});
   for (const uint64_t vaddr : function_vaddrs) {
     if (const Place place = PlaceOf(vaddr); place != kNowhere) marks_[place] |= kEntry;
   }
@@ -206,8 +221,21 @@ Place CodeFrameFinder::TargetOf(Place place, const X86Instruction& instruction) 
 std::optional<X86Instruction> CodeFrameFinder::Decode(Place place) {
   if (decodes_left_ == 0) return std::nullopt;
   --decodes_left_;
+  const uint8_t known = known_length_[place];
+  if (known == kNoInstruction) return std::nullopt;
+  if (known != 0) {
+    const auto length = static_cast<uint8_t>(known & ~kIsPadding);
+    return X86Instruction{.length_bytes = length, .is_padding = length != known};
+  }
   const Piece& piece = PieceOf(place);
-  return decoder_.Decode(std::span(code_).subspan(place, piece.end - place));
+  const auto instruction = decoder_.Decode(std::span(code_).subspan(place, piece.end - place));
+  if (!instruction.has_value()) {
+    known_length_[place] = kNoInstruction;
+  } else if (instruction->flow == CodeFlow::kNext && instruction->effect == FrameEffect::kNone &&
+             instruction->store_base == StoreBase::kNone) {
+    known_length_[place] = instruction->length_bytes | (instruction->is_padding ? kIsPadding : 0);
+  }
+  return instruction;
 }
 
 // The next instruction that is none for padding; kNowhere at the end of the piece.
@@ -229,6 +257,10 @@ Place CodeFrameFinder::SkipPadding(Place place) {
 }
 
 StateId CodeFrameFinder::Intern(const CodeFrameState& state) {
+  if (states_.size() >= kStatesMax) {
+    const auto known = id_of_state_.find(state);
+    return known == id_of_state_.end() ? kLostState : known->second;
+  }
   const auto [found, is_new] =
       id_of_state_.try_emplace(state, static_cast<StateId>(states_.size()));
   if (is_new) states_.push_back(state);
@@ -439,7 +471,7 @@ bool CodeFrameFinder::Arrive(const Visit& visit) {
     if (is_sure) ++return_count_;
     return true;
   }
-  if ((marks & kInside) != 0) return !is_sure;
+  if ((marks & kInside) != 0 || visit.state == kLostState) return !is_sure;
   if ((marks & kStart) != 0) return Meet(visit);
   const auto instruction = Decode(visit.place);
   if (!instruction.has_value()) return !is_sure;
@@ -451,7 +483,11 @@ bool CodeFrameFinder::Arrive(const Visit& visit) {
   for (Place p = visit.place + 1; p < visit.place + instruction->length_bytes; ++p) {
     marks_[p] |= kInside;
   }
-  Step step{visit.place, visit.call, instruction->length_bytes, instruction->flow, false};
+  Step step{visit.place,       visit.call, visit.call, instruction->length_bytes,
+            instruction->flow, false};
+  if (step.call == kNowhere && steps_.size() > first_step_) {
+    step.last_call = steps_.back().last_call;
+  }
   const bool jumps = instruction->flow == CodeFlow::kJump || instruction->flow == CodeFlow::kBranch;
   step.leaves = jumps && TargetOf(visit.place, *instruction) == kNowhere;
   steps_.push_back(step);
@@ -526,10 +562,7 @@ bool CodeFrameFinder::ExploreAgainWithoutCalls(Place from, StateId state) {
 // Ways on after calls are taken one after the other, when no other way is left: what was reached
 // since the last one depends on it.
 void CodeFrameFinder::SuspectCallBefore(size_t step_end) {
-  suspect_call_ = kNowhere;
-  for (size_t i = step_end; i > first_step_ && suspect_call_ == kNowhere; --i) {
-    suspect_call_ = steps_[i - 1].call;
-  }
+  suspect_call_ = step_end > first_step_ ? steps_[step_end - 1].last_call : kNowhere;
 }
 
 bool CodeFrameFinder::IsContradiction(size_t step_number) {
@@ -549,6 +582,10 @@ bool CodeFrameFinder::IsContradiction(size_t step_number) {
 
 // Looks at what was reached, now that all states are final.
 bool CodeFrameFinder::Check() {
+  if (changed_older_) {
+    if (second_looks_left_ < first_step_) return false;
+    second_looks_left_ -= first_step_;
+  }
   for (size_t i = changed_older_ ? 0 : first_step_; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
     if (IsContradiction(i)) {

@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <initializer_list>
 #include <string>
 
@@ -282,6 +283,113 @@ TEST(UncoveredCodeTest, WhatIsCoveredIsLeftAlone) {
   EXPECT_EQ(found.scanned_bytes, 3u);
   ASSERT_EQ(found.frames.rows.size(), 3u);
   EXPECT_EQ(found.frames.rows[0].start_vaddr, kVaddr + 23);
+}
+
+// Hostile code must not keep the agent's only thread busy. Each of these took twenty seconds and
+// more while its cost grew with the square of its size; without sanitizers it takes a tenth of one.
+class CodeFramesCostTest : public ::testing::Test {
+ protected:
+  static constexpr double kCpuSecondsMax = 5;
+  static constexpr size_t kScanBytesMax = 1 << 20;
+
+  void TearDown() override {
+    EXPECT_LT(static_cast<double>(std::clock() - start_) / CLOCKS_PER_SEC, kCpuSecondsMax);
+  }
+
+ private:
+  std::clock_t start_ = std::clock();
+};
+
+void AppendRelative(Code& code, const Code& opcode, size_t target) {
+  code.insert(code.end(), opcode.begin(), opcode.end());
+  const auto offset = static_cast<uint32_t>(target - (code.size() + 4));
+  for (unsigned shift = 0; shift < 32; shift += 8) {
+    code.push_back(static_cast<uint8_t>(offset >> shift));
+  }
+}
+
+TEST_F(CodeFramesCostTest, MisalignedCallsThatNoOtherCallLeadsTo) {
+  constexpr size_t kCount = 85'000;
+  Code code;
+  for (size_t i = 0; i < kCount; ++i) AppendRelative(code, {0x0f, 0x84}, 6 * kCount + 1 + 6 * i);
+  code.push_back(0xc3);
+  for (size_t i = 0; i < kCount; ++i) {
+    AppendRelative(code, {0xe8}, 0x7000000);
+    code.push_back(0xc3);
+  }
+  ASSERT_LE(code.size(), kScanBytesMax);
+  const Rows rows(code);
+  EXPECT_EQ(rows.At(0), "sp+8");
+  EXPECT_EQ(rows.At(code.size() - 1), "sp+8");
+}
+
+TEST_F(CodeFramesCostTest, CasesThatEachChangeWhatCameBefore) {
+  constexpr size_t kCount = 40'000;
+  constexpr size_t kJump = 1 + 6 * kCount;
+  constexpr size_t kBlocks = kJump + 2;
+  Code code = kPushRbp;
+  for (size_t i = 0; i < kCount; ++i) AppendRelative(code, {0x0f, 0x84}, kBlocks + 7 * i);
+  code.insert(code.end(), kJumpRax.begin(), kJumpRax.end());
+  for (size_t i = 0; i < kCount; ++i) AppendRelative(code, {0x66, 0x90, 0xe9}, kJump);
+  for (size_t i = 0; i < kCount; ++i) {
+    AppendRelative(code, {0x31, 0xed, 0x0f, 0x84}, kBlocks + 7 * i);
+    code.push_back(0x5d);
+    code.push_back(0xc3);
+  }
+  ASSERT_LE(code.size(), kScanBytesMax);
+  const Rows rows(code);
+  EXPECT_EQ(rows.At(0), "sp+8");
+  EXPECT_EQ(rows.At(kJump), "sp+16 saved 16");
+}
+
+TEST_F(CodeFramesCostTest, StatesAreFew) {
+  // A function that comes to more of them is not believed; the others are.
+  constexpr size_t kPushes = 100'000;
+  Code code;
+  for (size_t i = 0; i < kPushes; ++i) code.insert(code.end(), {0x41, 0x54});  // push %r12
+  for (size_t i = 0; i < kPushes; ++i) code.insert(code.end(), {0x41, 0x5c});
+  code.push_back(0xc3);
+  const size_t second = code.size();
+  code = code + kPushRbx + kPopRbx + kReturn;
+  const Rows rows(code, {0, second});
+  EXPECT_EQ(rows.At(0), "");
+  EXPECT_EQ(rows.At(second + 1), "sp+16");
+}
+
+// Functions that are tried because they are named, by a symbol table behind that many other ones.
+// The code is not one that would be found without a name.
+uint64_t NamesBehindTables(size_t table_count) {
+  constexpr size_t kTableBytes = 1 << 20;
+  Code code(2048, 0x90);
+  code.at(1023) = code.back() = 0xc3;
+  code.at(0) = code.at(1024) = 0x53;  // pushed and not popped: only what is named is counted
+  ElfImage image;
+  image.header().e_entry = 0;
+  const uint64_t code_at = image.Add(code);
+  Elf64_Sym symbol{};
+  symbol.st_info = STT_FUNC;
+  symbol.st_shndx = 1;
+  symbol.st_value = kVaddr + 1024;
+  const uint64_t name_at = image.Add(std::vector<Elf64_Sym>{symbol});
+  const uint64_t table_at = image.Add(std::vector<char>(kTableBytes));
+  Elf64_Shdr text = SectionHeader(0, SHT_PROGBITS, code_at, code.size());
+  text.sh_addr = kVaddr;
+  text.sh_flags = SHF_ALLOC | SHF_EXECINSTR;
+  std::vector<Elf64_Shdr> sections = {SectionHeader(0, SHT_NULL, 0, 0), text};
+  sections.insert(sections.end(), table_count, SectionHeader(0, SHT_SYMTAB, table_at, kTableBytes));
+  sections.push_back(SectionHeader(0, SHT_SYMTAB, name_at, sizeof(symbol)));
+  image.SetSections(sections);
+  const base::MemorySource source(image.bytes());
+  const auto elf = ElfFile::Parse(source);
+  EXPECT_TRUE(elf.ok());
+  CodeCoverage covered;
+  return elf.ok() ? FindUncoveredCode(*elf, source, covered).frames.rejected_count : 0;
+}
+
+TEST(UncoveredCodeTest, SymbolTablesHaveOneLimitTogether) {
+  EXPECT_EQ(NamesBehindTables(1), 1u);
+  EXPECT_EQ(NamesBehindTables(15), 1u);
+  EXPECT_EQ(NamesBehindTables(16), 0u);
 }
 
 TEST(UncoveredCodeTest, NotMoreThanTheLimit) {

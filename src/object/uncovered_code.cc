@@ -77,9 +77,12 @@ bool IsInside(std::span<const CodePiece> pieces, uint64_t vaddr) {
          vaddr - std::prev(after)->start_vaddr < std::prev(after)->bytes.size();
 }
 
+// bytes_left is for all tables of a file: a hostile one can have tens of thousands in one place.
 void AddFunctions(const Section& table, const base::ByteSource& source,
-                  std::span<const CodePiece> pieces, std::vector<uint64_t>& functions) {
-  const uint64_t size = std::min(table.size_bytes, kSymbolBytesMax);
+                  std::span<const CodePiece> pieces, uint64_t& bytes_left,
+                  std::vector<uint64_t>& functions) {
+  const uint64_t size = std::min(table.size_bytes, bytes_left);
+  bytes_left -= size;
   for (uint64_t at = 0; at < size; at += kSymbolChunkBytes) {
     const auto chunk = source.Read(table.file_offset + at, std::min(kSymbolChunkBytes, size - at));
     if (!chunk.ok()) return;
@@ -150,10 +153,11 @@ UncoveredCode FindUncoveredCode(const ElfFile& elf, const base::ByteSource& sour
     pieces.push_back({part.vaddr, std::move(*bytes)});
   }
   std::vector<uint64_t> functions;
+  uint64_t symbol_bytes_left = kSymbolBytesMax;
   if (result.scanned_bytes >= kSymbolsWorthBytes) {
     for (const Section& section : elf.sections()) {
       if (section.type != SHT_SYMTAB && section.type != SHT_DYNSYM) continue;
-      AddFunctions(section, source, pieces, functions);
+      AddFunctions(section, source, pieces, symbol_bytes_left, functions);
     }
   }
   result.frames = FindCodeFrames(pieces, functions, elf.entry_vaddr());

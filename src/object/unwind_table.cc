@@ -28,12 +28,15 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
-constexpr uint64_t kSectionBytesMax = 256 << 20;
-constexpr uint64_t kDebugFrameBytesMax = 64 << 20;  // decompressed
+// Both are held in memory while the table is built, with 8 bytes and more for each entry, under the
+// agent's limit for everything; the largest browsers and compilers have 15 MiB. What has more is
+// walked by the entries that the stacks lead to (frame_finder.h).
+constexpr uint64_t kSectionBytesMax = 32 << 20;
+constexpr uint64_t kDebugFrameBytesMax = 16 << 20;  // decompressed
 // Offsets in both sections are smaller.
 constexpr uint32_t kOfDebugFrame = uint32_t{1} << 31;
 static_assert(kSectionBytesMax < kOfDebugFrame);
-constexpr size_t kEntriesMax = 4 << 20;
+constexpr size_t kEntriesMax = 1 << 20;
 constexpr uint64_t kRowsMax = 16 << 20;
 constexpr uint64_t kSpanBytesMax = 1 << 30;
 // Between two functions, less than this is padding and needs no row of its own.
