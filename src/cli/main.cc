@@ -8,10 +8,12 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "src/base/byte_source.h"
 #include "src/base/printable.h"
 #include "src/cli/commands.h"
+#include "src/cli/index_image.h"
 #include "src/cli/invocation.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
@@ -97,6 +99,9 @@ struct Runner {
 int Main(int argc, char** argv) {
   OccupyStandardStreams();
   std::set_new_handler(EndWithoutMemory);
+  if (argc > 1 && argv[1] == kIndexImageCommand) {
+    return RunIndexImage(std::vector<std::string>(argv + 2, argv + argc));
+  }
   const auto outcome = ParseInvocation(ReadInputs(argc, argv));
   if (const auto* problems = std::get_if<Problems>(&outcome)) return ReportProblems(*problems);
   return std::visit(Runner{}, std::get<Request>(outcome));

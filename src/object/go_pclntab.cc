@@ -255,6 +255,15 @@ GoValueWalk GoPclntab::Lines(const GoFunction& function) {
   return Walk(function, function.line_table);
 }
 
+GoValueWalk GoPclntab::Files(const GoFunction& function) {
+  return Walk(function, function.file_table);
+}
+
+GoValueWalk GoPclntab::InlinedCalls(const GoFunction& function) {
+  const auto tree = InlineTreeOf(function);
+  return Walk(function, tree ? tree->index_table : 0);
+}
+
 std::optional<int32_t> GoPclntab::ValueAt(const GoFunction& function, uint32_t table,
                                           uint64_t vaddr, uint32_t& steps_left) {
   GoValueWalk walk = Walk(function, table);

@@ -129,6 +129,9 @@ class GoPclntab {
   // Bytes that the stack pointer has gone down since the function's entry.
   GoValueWalk StackDepths(const GoFunction& function);
   GoValueWalk Lines(const GoFunction& function);
+  // Numbers of files, and of what was inlined (-1 = nothing): where they change, CallsAt() does.
+  GoValueWalk Files(const GoFunction& function);
+  GoValueWalk InlinedCalls(const GoFunction& function);
 
  private:
   GoPclntab() = default;

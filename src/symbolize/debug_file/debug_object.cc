@@ -93,11 +93,15 @@ std::span<const std::byte> DebugObject::Section(std::string_view name) {
   return bytes;
 }
 
+std::span<const std::byte> DebugObject::Stored(const object::Section& section) const {
+  // Those that lie outside of the file have been given the type null.
+  if (section.type == SHT_NOBITS || section.type == SHT_NULL) return {};
+  return bytes_.subspan(section.file_offset, section.size_bytes);
+}
+
 Result<std::span<const std::byte>> DebugObject::Read(const object::Section& section,
                                                      bool is_zdebug) {
-  // ElfFile gives sections only that lie in the file; those without bytes were sorted out above.
-  if (section.type == SHT_NOBITS || section.type == SHT_NULL) return std::span<const std::byte>();
-  const auto stored = bytes_.subspan(section.file_offset, section.size_bytes);
+  const auto stored = Stored(section);
   if (!is_zdebug && (section.flags & SHF_COMPRESSED) == 0) return stored;
   ASSIGN_OR_RETURN(const auto compressed,
                    is_zdebug ? object::ReadZdebugSection(stored, unpacker_.bytes_left())

@@ -55,6 +55,9 @@ class DebugObject {
   bool HasSection(std::string_view name) const;
   std::span<const std::byte> Section(std::string_view name);
 
+  // A section as it lies in the file; empty where it has no bytes there.
+  std::span<const std::byte> Stored(const object::Section& section) const;
+
   // A part of a section, or the whole, that will not be read for a while: frees memory.
   void LetGo(std::span<const std::byte> part) const;
 
