@@ -4,7 +4,9 @@
 #define HAVE_DECL_BASENAME 1
 #include <libiberty/demangle.h>
 
+#include <algorithm>
 #include <csetjmp>
+#include <cstdlib>
 
 namespace vesta::symbolize {
 namespace {
@@ -15,6 +17,10 @@ constexpr size_t kLibraryLengthMax = 1024;
 // The library decodes a non-ASCII identifier of Rust on the heap, and that is lost when the output
 // limit stops it there: longer ones, which only a hostile name has, are left alone.
 constexpr size_t kPunycodeBytesMax = 256;
+// D's names repeat parts of themselves by "Q" and a distance, and each repetition can double what
+// the name stands for. The library writes all of it before we see any.
+constexpr std::ptrdiff_t kDRepetitionsMax = 16;
+constexpr size_t kDBytesMax = 2048;
 
 // What the library writes so far. A name of a few bytes can stand for one of 2^30 bytes, and the
 // library offers no way to stop it: longjmp leaves it. It holds nothing but its stack then.
@@ -28,8 +34,6 @@ void Append(const char* part, size_t size, void* opaque) {
   if (size > kDemangledBytesMax - output->text->size()) std::longjmp(output->too_long, 1);
   output->text->append(part, size);
 }
-
-using DemangleCallback = int (*)(const char*, int, demangle_callbackref, void*);
 
 using DemangleCallback = int (*)(const char*, int, demangle_callbackref, void*);
 
@@ -67,6 +71,18 @@ bool DemangleRust(const std::string& mangled, std::string& text) {
   if (MayHoldLongPunycode(mangled)) return false;
   text.clear();
   return Run(rust_demangle_callback, 0, mangled, text);
+}
+
+bool DemangleD(const std::string& mangled, std::string& text) {
+  if (mangled.size() > kDBytesMax ||
+      std::count(mangled.begin(), mangled.end(), 'Q') > kDRepetitionsMax) {
+    return false;
+  }
+  char* const readable = dlang_demangle(mangled.c_str(), 0);
+  if (readable == nullptr) return false;
+  text = std::string_view(readable).substr(0, kDemangledBytesMax + 1);
+  std::free(readable);
+  return text.size() <= kDemangledBytesMax;
 }
 
 bool IsDigits(std::string_view text) {
@@ -114,13 +130,17 @@ std::string Demangle(std::string_view system_name) {
   const std::string_view name = system_name;
   const bool is_rust_v0 = name.starts_with("_R");
   const bool is_itanium = name.starts_with("_Z");
-  if ((!is_rust_v0 && !is_itanium) || name.size() > kMangledBytesMax) return std::string(name);
+  const bool is_d = name.starts_with("_D");
+  if ((!is_rust_v0 && !is_itanium && !is_d) || name.size() > kMangledBytesMax) {
+    return std::string(name);
+  }
   const std::string base(name.substr(0, name.find('.', SuffixSearchStart(name))));
   std::string readable;
   readable.reserve(256);
-  if (!DemangleRust(base, readable) && !(is_itanium && DemangleCxx(base, readable))) {
-    return std::string(name);
-  }
+  const bool is_readable =
+      is_d ? DemangleD(base, readable)
+           : DemangleRust(base, readable) || (is_itanium && DemangleCxx(base, readable));
+  if (!is_readable) return std::string(name);
   if (base.size() < name.size()) readable += SuffixForPeople(name.substr(base.size()));
   return readable;
 }

@@ -35,6 +35,29 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"_Z3fooi.part.0.llvm.123", "foo(int) [clone .part.0]"}));
 
 INSTANTIATE_TEST_SUITE_P(
+    CxxSpecial, DemangleTest,
+    testing::Values(Case{"_Z3fooB5cxx11v", "foo[abi:cxx11]()"},
+                    Case{"_ZN1A3getB5cxx11Ev.cold", "A::get[abi:cxx11]() [clone .cold]"},
+                    Case{"_ZZ3runvENKUlT_E_clIiEEDaS_",
+                         "auto run()::{lambda(auto:1)#1}::operator()<int>(int) const"},
+                    Case{"_ZZN1A3runEvENUlvE0_4_FUNEv", "A::run()::{lambda()#2}::_FUN()"},
+                    Case{"_Z3foov.lto_priv.0", "foo() [clone .lto_priv.0]"},
+                    Case{"_Z3foov._omp_fn.3", "foo() [clone ._omp_fn.3]"},
+                    Case{"_ZL6statici", "static(int)"},
+                    Case{"_Z4spanISt6vectorIiEEvT_.isra.0.part.1",
+                         "void span<std::vector<int> >(std::vector<int>) [clone .isra.0] "
+                         "[clone .part.1]"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    D, DemangleTest,
+    testing::Values(
+        Case{"_Dmain", "D main"}, Case{"_D6plugin8generateFiiZAya", "plugin.generate(int, int)"},
+        Case{"_D8demangle4testFxaxkZv", "demangle.test(const(char), const(uint))"},
+        Case{"_D3foo__T3barTiZQhFiZi", "foo.bar!(int).bar(int)"},
+        Case{"_D6plugin8generateFiiZAya.cold", "plugin.generate(int, int) [clone .cold]"},
+        Case{"_D", "_D"}, Case{"_Desctructor", "_Desctructor"}, Case{"_D3fo", "_D3fo"}));
+
+INSTANTIATE_TEST_SUITE_P(
     RustLegacy, DemangleTest,
     testing::Values(Case{"_ZN1m4main17h4009bc0cd8b193aaE", "m::main"},
                     Case{"_ZN1m4show17h530877f4abd6ef5aE.cold", "m::show [clone .cold]"},
@@ -103,6 +126,19 @@ TEST(DemangleLimitsTest, LongEncodedIdentifierStays) {
 TEST(DemangleLimitsTest, DeepNestingStays) {
   const std::string pointers = "_Z1f" + std::string(kMangledBytesMax - 5, 'P') + "i";
   EXPECT_EQ(Demangle(pointers), pointers);
+}
+
+TEST(DemangleLimitsTest, DNameThatRepeatsItselfTooOftenStays) {
+  std::string mangled = "_D1fFAi";
+  std::string readable = "f(int[]";
+  for (int i = 0; i < 16; ++i) {
+    mangled += "Qc";  // the type of two letters before
+    readable += ", int[]";
+  }
+  EXPECT_EQ(Demangle(mangled + "Zv"), readable + ")");
+  EXPECT_EQ(Demangle(mangled + "QcZv"), mangled + "QcZv");
+  const std::string too_long = "_D3000" + std::string(3000, 'f') + "FZv";
+  EXPECT_EQ(Demangle(too_long), too_long);
 }
 
 // Each pair doubles what the name stands for.
