@@ -35,7 +35,7 @@ FOLDERS = ["/usr/bin", "/usr/sbin", "/usr/lib", "/usr/libexec", "/usr/local", "/
 SECTION_TYPE_SYMBOLS, SECTION_TYPE_DYNAMIC_SYMBOLS, SECTION_TYPE_NOTHING = 2, 11, 1
 EXPLAINED = {
     "symbol alias": "another name of the same code in the symbol table",
-    "symbol part": "a part or clone (.cold, .part, .constprop, ...) by its symbol; ours is the "
+    "symbol part": "a part or clone (.cold, .part, .constprop, .abi0, ...) by its symbol; ours is the "
                    "function it was made of",
     "symbol without function": "code that no function of the debug information covers; of the "
                                "symbols there theirs is another one, or one that ended before",
@@ -155,10 +155,12 @@ def chains_of_ours(path, addresses, *options):
 
 def kind_of_name(our, their, symbols):
     """Why the outermost names differ where symbol tables take part."""
+    our_places = symbols.get(our, set())
     whole = their.split(".")[0]
-    if whole != their and (whole == our or not symbols[whole].isdisjoint(symbols[our])):
+    if their.startswith(our + ".") or whole != their and not (
+            our_places and our_places.isdisjoint(symbols.get(whole, set()))):
         return "symbol part"
-    if our in symbols and symbols[our].isdisjoint(symbols[their]):
+    if our_places and our_places.isdisjoint(symbols.get(their, set())):
         return "another symbol"
     return "symbol alias"
 
