@@ -22,6 +22,7 @@
 	X(borrowed_mappings, DETAIL, "samples of a fork that used its parent's mappings")          \
 	X(children_not_followed, DETAIL, "forks of chosen processes that found no room in the map")  \
 	X(stack_copies, DETAIL, "samples whose walk the agent had to finish")                      \
+	X(stack_copies_cut_short, DETAIL, "of these and others, cut or left out: the ring was filling") \
 	X(rule_copies, DETAIL, "of these, walks that met a rule which needs all registers")        \
 	X(wakeups, DETAIL, "times the agent was woken because the ring was half full")             \
 	X(program_time_ns, DETAIL, "time that the kernel program took for the samples it did not exclude")

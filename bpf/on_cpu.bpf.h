@@ -35,6 +35,7 @@ enum {
 	PAGE_BYTES = 4096,
 	RESUME_NEAR_BYTES = 2 * PAGE_BYTES,
 	STACK_COPY_ABSENT_PAGES_MAX = 3,
+	STACK_COPY_FEW_PAGES = 3,
 	FRAMES_BYTES_MAX = ABI_USER_FRAMES_MAX * sizeof(struct abi_frame),
 	KERNEL_BYTES_MAX = ABI_KERNEL_FRAMES_MAX * sizeof(__u64),
 	WAKE_INTERVAL_NS = 20000000, /* 20 ms */
@@ -272,8 +273,19 @@ static __always_inline __u32 choose_resume_frame(struct walk_state *w, int stop_
 	return w->interrupted_frame;
 }
 
+/* Copies are large, so they must not be what fills the ring: a sample without one may be incomplete,
+ * but it is not lost. Returns the number of pages that may be copied now. */
+static __always_inline __u32 stack_pages_now(void)
+{
+	__u64 waiting_bytes = bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA);
+
+	if (waiting_bytes < ring_bytes / 2)
+		return stack_copy_pages;
+	return waiting_bytes < ring_bytes / 4 * 3 ? STACK_COPY_FEW_PAGES : 0;
+}
+
 /* Appends what the agent needs to finish the walk, at `offset` of the payload. Returns its size. */
-static __always_inline __u32 copy_stack(struct scratch *s, __u32 offset)
+static __always_inline __u32 copy_stack(struct scratch *s, __u32 offset, __u32 pages_max)
 {
 	struct abi_resume *resume;
 	__u32 at, absent = 0, stack_bytes = 0;
@@ -303,7 +315,7 @@ static __always_inline __u32 copy_stack(struct scratch *s, __u32 offset)
 	for (i = 0; i < ABI_STACK_COPY_PAGES_MAX; i++) {
 		__u32 chunk = PAGE_BYTES - (address & (PAGE_BYTES - 1));
 
-		if (i >= stack_copy_pages || at > ABI_PAYLOAD_BYTES_MAX - PAGE_BYTES ||
+		if (i >= pages_max || at > ABI_PAYLOAD_BYTES_MAX - PAGE_BYTES ||
 		    chunk > PAGE_BYTES)
 			break;
 		if (bpf_probe_read_user(s->payload + at, chunk, (const void *)address) == 0) {
@@ -405,7 +417,12 @@ static __always_inline int take_sample(void *context, int has_bpf_loop)
 
 	s->sample.stack_bytes = 0;
 	if (stack_copies_allowed && should_copy_stack(s)) {
-		resume_bytes = copy_stack(s, frames_bytes + kernel_bytes);
+		__u32 pages_max = stack_pages_now();
+
+		if (pages_max != 0)
+			resume_bytes = copy_stack(s, frames_bytes + kernel_bytes, pages_max);
+		if (pages_max < stack_copy_pages)
+			count(page, ABI_COUNTER_stack_copies_cut_short, 1);
 		if (resume_bytes != 0)
 			count(page, ABI_COUNTER_stack_copies, 1);
 		if (resume_bytes != 0 && s->stop_reason == ABI_STOP_RULE_UNSUPPORTED)

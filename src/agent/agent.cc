@@ -37,7 +37,7 @@ constexpr uint32_t kTableSlots = 16'384;
 // Of the kernel's array of mappings; 500 processes of 40 mappings need 20,000.
 constexpr uint32_t kMappingsMin = 16'384;
 constexpr uint32_t kMappingsMax = 131'072;    // as far as the walker's search reaches
-constexpr uint64_t kRingBytesMin = 2u << 20;  // a stack copy takes up to 48 KiB
+constexpr uint64_t kRingBytesMin = 4u << 20;  // a stack copy takes up to 48 KiB
 constexpr uint64_t kRecordBytesTypical = 1024;
 
 // What the process itself needs: code, libraries, images, processes, and names at the end.
