@@ -56,6 +56,12 @@ def weight(samples):
 
 
 def frames_match(names, pattern):
+def is_kernel_only(sample):
+    """In the middle of execve or exit there is no user stack: the walk is whole without one."""
+    mapping = sample.frames[-1].mapping
+    return "incomplete" not in sample.labels and mapping and mapping.filename == "[kernel]"
+
+
     return any(re.search(pattern, name) for name in names)
 
 
@@ -89,7 +95,8 @@ class Recording:
 
     def complete_share(self, samples):
         """Part of the samples whose outermost frame is a known root."""
-        whole = weight(s for s in samples if s.frames and ROOT_NAME.match(s.names[-1]))
+        whole = weight(s for s in samples if s.frames and (ROOT_NAME.match(s.names[-1])
+                                                           or is_kernel_only(s)))
         return whole / (weight(samples) or 1)
 
     def assert_functions(self, samples, *patterns):
