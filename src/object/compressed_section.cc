@@ -58,8 +58,8 @@ base::Result<CompressedSection> ReadCompressedSection(std::span<const std::byte>
     return Error(ErrorCode::kUnsupported,
                  "a section compressed in way " + std::to_string(header.ch_type));
   }
-  const auto method = header.ch_type == kZlib ? CompressedSection::Method::kZlib
-                                              : CompressedSection::Method::kZstd;
+  const auto method =
+      header.ch_type == kZlib ? CompressedSection::Method::kZlib : CompressedSection::Method::kZstd;
   return Checked({method, stored.subspan(sizeof(header)), header.ch_size}, size_bytes_max);
 }
 
@@ -79,10 +79,10 @@ base::Result<CompressedSection> ReadZdebugSection(std::span<const std::byte> sto
 }
 
 base::Result<void> DecompressInto(const CompressedSection& section, std::span<std::byte> to) {
-  const bool is_good = to.size() == section.size_bytes &&
-                       (section.method == CompressedSection::Method::kZlib
-                            ? InflateZlib(section.content, to)
-                            : InflateZstd(section.content, to));
+  const bool is_good =
+      to.size() == section.size_bytes &&
+      (section.method == CompressedSection::Method::kZlib ? InflateZlib(section.content, to)
+                                                          : InflateZstd(section.content, to));
   if (!is_good) return Error(ErrorCode::kCorrupt, "a compressed section that is damaged");
   return {};
 }

@@ -355,24 +355,24 @@ import "os"
 
 //go:noinline
 func hidden(x int) int {
-	return x*3 + len(os.Args)
+    return x*3 + len(os.Args)
 }
 
 func step(x int) int {
-	return hidden(x) + 1
+    return hidden(x) + 1
 }
 
 //go:noinline
 func work(x int) int {
-	total := 0
-	for i := 0; i < x; i++ {
-		total += step(i)
-	}
-	return total
+    total := 0
+    for i := 0; i < x; i++ {
+        total += step(i)
+    }
+    return total
 }
 
 func main() {
-	os.Exit(work(len(os.Args)) & 1)
+    os.Exit(work(len(os.Args)) & 1)
 }
 )");
   Run("export GOTOOLCHAIN=local GOFLAGS=; "
