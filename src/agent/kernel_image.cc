@@ -11,6 +11,7 @@ namespace vesta::agent {
 namespace {
 
 constexpr size_t kKallsymsBytesMax = 256u << 20;
+constexpr size_t kNotesBytesMax = 64 << 10;
 constexpr uint32_t kBuildIdBytesMax = 64;
 
 size_t RoundUpTo4(size_t size) { return (size + 3) / 4 * 4; }
@@ -58,6 +59,16 @@ KernelImage ReadKernelImage() {
     image.problem = names.error().message();
   }
   return image;
+}
+
+std::string ModuleBuildId(std::string_view module, const std::string& sys_root) {
+  // The name is the kernel's, and no path.
+  if (module.empty() || module.front() == '.' || module.find('/') != std::string_view::npos) {
+    return {};
+  }
+  const auto notes = base::ReadSmallFile(
+      sys_root + "/module/" + std::string(module) + "/notes/.note.gnu.build-id", kNotesBytesMax);
+  return notes.ok() ? BuildIdOfNotes(*notes) : std::string();
 }
 
 }  // namespace vesta::agent

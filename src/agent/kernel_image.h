@@ -23,4 +23,8 @@ struct KernelImage {
 // Cost: the kernel renders 100,000 lines of text for it, some 50 ms.
 KernelImage ReadKernelImage();
 
+// Of a module that is loaded; empty for what is none ("bpf"), or has no build id.
+// Source: linux kernel/module/sysfs.c, add_notes_attrs()
+std::string ModuleBuildId(std::string_view module, const std::string& sys_root = "/sys");
+
 }  // namespace vesta::agent

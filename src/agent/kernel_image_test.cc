@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 namespace vesta::agent {
 namespace {
 
@@ -34,6 +37,23 @@ TEST(KernelImageTest, DamagedNotesGiveNothing) {
   std::string huge = notes;
   huge.replace(0, 4, "\xff\xff\xff\xff");
   EXPECT_EQ(BuildIdOfNotes(huge), "");
+}
+
+TEST(KernelImageTest, ModulesHaveBuildIdsOfTheirOwn) {
+  namespace fs = std::filesystem;
+  std::string sys = (fs::temp_directory_path() / "vesta_sys_XXXXXX").string();
+  ASSERT_NE(::mkdtemp(sys.data()), nullptr);
+  fs::create_directories(sys + "/module/nf_tables/notes");
+  fs::create_directories(sys + "/module/damaged/notes");
+  std::ofstream(sys + "/module/nf_tables/notes/.note.gnu.build-id")
+      << Note(3, kGnu, "\x01\xab\xff");
+  std::ofstream(sys + "/module/damaged/notes/.note.gnu.build-id") << "short";
+  EXPECT_EQ(ModuleBuildId("nf_tables", sys), "01abff");
+  EXPECT_EQ(ModuleBuildId("damaged", sys), "");
+  EXPECT_EQ(ModuleBuildId("bpf", sys), "");
+  EXPECT_EQ(ModuleBuildId("", sys), "");
+  EXPECT_EQ(ModuleBuildId("../module/nf_tables", sys), "");
+  fs::remove_all(sys);
 }
 
 }  // namespace

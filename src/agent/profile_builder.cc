@@ -17,6 +17,14 @@
 #include "src/symbolize/kernel_symbolizer.h"
 
 namespace vesta::agent {
+namespace {
+
+// The page of old system calls that every x86-64 process sees at the same place.
+constexpr uint64_t kVsyscallStart = 0xffffffffff600000;
+constexpr uint64_t kVsyscallMask = 0xfff;
+
+}  // namespace
+
 // One call of Build.
 class ProfileBuilder::Work {
  public:
@@ -230,7 +238,8 @@ class ProfileBuilder::Work {
       profile::Mapping added;
       added.path = Text(location.module.empty() ? std::string(profile::kKernelPath)
                                                 : "[kernel:" + location.module + "]");
-      if (location.module.empty()) added.build_id = profile_.InternString(kernel.build_id);
+      added.build_id = profile_.InternString(
+          location.module.empty() ? kernel.build_id : ModuleBuildId(location.module));
       added.has_functions = kernel.names != nullptr;
       mapping->second = profile_.AddMapping(added);
     }
@@ -238,8 +247,20 @@ class ProfileBuilder::Work {
   }
 
   void NameUnmapped() {
+    std::optional<profile::MappingId> vsyscall;
     for (const uint32_t node : unmapped_nodes_) {
-      locations_[node] = MakeLocation(profile::kNoMapping, AddressOf(node), nullptr);
+      profile::MappingId mapping = profile::kNoMapping;
+      if ((AddressOf(node) & ~kVsyscallMask) == kVsyscallStart) {
+        if (!vsyscall) {
+          profile::Mapping page;
+          page.path = Text("[vsyscall]");
+          page.memory_start = kVsyscallStart;
+          page.memory_limit = kVsyscallStart + kVsyscallMask + 1;
+          vsyscall = profile_.AddMapping(page);
+        }
+        mapping = *vsyscall;
+      }
+      locations_[node] = MakeLocation(mapping, AddressOf(node), nullptr);
     }
   }
 

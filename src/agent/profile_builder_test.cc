@@ -236,5 +236,20 @@ TEST_F(ProfileBuilderTest, GeneratedCodeHasTheNameOfItsTime) {
                         {"jit_16", 4}, {"jit_16 from 100", 2}, {"jit_16 from 200", 11}, {"", 7}}));
 }
 
+TEST_F(ProfileBuilderTest, PageOfOldSystemCallsIsNoUnknownPlace) {
+  const auto unmapped = [](uint64_t address) {
+    return profile::Frame{address, profile::ImageId(), profile::FrameKind::kProcess, true};
+  };
+  Add({unmapped(0xffffffffff600400)}, ABI_STOP_ROOT, 1);
+  Add({unmapped(0xffffffffff601000)}, ABI_STOP_ROOT, 1);
+  const profile::Profile profile = Build();
+  const auto location_of = [&](size_t sample) {
+    return profile.location(profile.stack(profile.sample_stack(sample))[0]);
+  };
+  ASSERT_NE(location_of(0).mapping, profile::kNoMapping);
+  EXPECT_EQ(profile.String(profile.mapping(location_of(0).mapping).path), "[vsyscall]");
+  EXPECT_EQ(location_of(1).mapping, profile::kNoMapping);
+}
+
 }  // namespace
 }  // namespace vesta::agent
