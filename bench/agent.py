@@ -334,23 +334,24 @@ PARTS = {"load": bench_load, "startup": bench_startup, "depth": bench_depth,
          "expected": bench_expected, "slowdown": bench_slowdown, "tables": bench_tables}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__,
+def run_parts(parts, goals, name, description, quick_seconds, seconds):
+    """The command line of a bench made of parts: runs them, prints the machine, writes JSON."""
+    parser = argparse.ArgumentParser(description=description,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="three seconds a point")
-    parser.add_argument("--only", action="append", choices=PARTS, help="this part only")
-    parser.add_argument("--json", default=f"{BUILD}/bench/agent.json", metavar="FILE")
+    parser.add_argument("--quick", action="store_true", help=f"{quick_seconds} seconds a point")
+    parser.add_argument("--only", action="append", choices=parts, help="this part only")
+    parser.add_argument("--json", default=f"{BUILD}/bench/{name}.json", metavar="FILE")
     arguments = parser.parse_args()
     if os.geteuid() != 0:
         parser.error("needs root")
     model = re.search(r"model name\s*: (.*)", open("/proc/cpuinfo", encoding="utf-8").read())
     result = {"date": time.strftime("%Y-%m-%d %H:%M"), "kernel": platform.release(),
               "cpus": os.cpu_count(), "cpu": model[1] if model else "?",
-              "load_before": os.getloadavg()[0], "goals": GOALS}
+              "load_before": os.getloadavg()[0], "goals": goals}
     stolen, ticks = steal_ticks()
     with tempfile.TemporaryDirectory(prefix="vesta-bench-") as folder, bpf_stats.statistics():
-        for name in arguments.only or PARTS:
-            result[name] = PARTS[name](folder, 3 if arguments.quick else 10)
+        for part in arguments.only or parts:
+            result[part] = parts[part](folder, quick_seconds if arguments.quick else seconds)
     stolen_after, ticks_after = steal_ticks()
     result["steal_percent"] = round(100 * (stolen_after - stolen) / (ticks_after - ticks), 2)
     print(f"\nmachine: {result['cpus']} x {result['cpu']}, Linux {result['kernel']}, load before "
@@ -362,4 +363,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_parts(PARTS, GOALS, "agent", __doc__, 3, 10)

@@ -10,14 +10,11 @@ Parts:
          time by the kernel's account, times the rate), whole stacks; cold = tables, symbols and
          page cache absent, warm = the same binaries again in the same recording
 """
-import argparse
 import collections
 import contextlib
-import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.dont_write_bytecode = True
@@ -27,8 +24,8 @@ sys.path.insert(0, os.path.join(ROOT, "bench"))
 import bpf_stats  # noqa: E402
 import pprof  # noqa: E402
 import workloads  # noqa: E402
-from agent import book_of, measure, steal_ticks, toggle, vesta_command  # noqa: E402
-from conftest import BUILD, PROGRAMS  # noqa: E402
+from agent import book_of, measure, run_parts, toggle, vesta_command  # noqa: E402
+from conftest import PROGRAMS  # noqa: E402
 
 HZ = 99
 SHORT_SECONDS = 0.051
@@ -160,29 +157,5 @@ def bench_short(folder, seconds):
 PARTS = {"forks": bench_forks, "short": bench_short}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="five seconds a part")
-    parser.add_argument("--only", action="append", choices=PARTS, help="this part only")
-    parser.add_argument("--json", default=f"{BUILD}/bench/churn.json", metavar="FILE")
-    arguments = parser.parse_args()
-    if os.geteuid() != 0:
-        parser.error("needs root")
-    result = {"cpus": os.cpu_count(), "load_before": os.getloadavg()[0], "goals": GOALS}
-    stolen, ticks = steal_ticks()
-    with tempfile.TemporaryDirectory(prefix="vesta-bench-") as folder, bpf_stats.statistics():
-        for name in arguments.only or PARTS:
-            result[name] = PARTS[name](folder, 5 if arguments.quick else 20)
-    stolen_after, ticks_after = steal_ticks()
-    result["steal_percent"] = round(100 * (stolen_after - stolen) / (ticks_after - ticks), 2)
-    print(f"machine: {result['cpus']} CPUs, load before {result['load_before']:.2f}, stolen "
-          f"{result['steal_percent']} %")
-    os.makedirs(os.path.dirname(arguments.json), exist_ok=True)
-    with open(arguments.json, "w", encoding="utf-8") as file:
-        json.dump(result, file, indent=1)
-    print(f"wrote {arguments.json}")
-
-
 if __name__ == "__main__":
-    main()
+    run_parts(PARTS, GOALS, "churn", __doc__, 5, 20)
