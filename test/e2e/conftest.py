@@ -25,6 +25,7 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 BUILD = os.path.abspath(os.environ.get("VESTA_BUILD", os.path.join(ROOT, "build")))
 VESTA = os.path.join(BUILD, "vesta")
 PROGRAMS = os.path.join(BUILD, "programs")
+SYMBOL_CACHE = os.path.join(BUILD, "symbols")
 SOURCES = os.path.join(ROOT, "test", "programs")
 
 # Where a whole stack ends, by name; static programs and musl have the same names.
@@ -55,13 +56,13 @@ def weight(samples):
     return sum(sample.values[0] for sample in samples)
 
 
-def frames_match(names, pattern):
 def is_kernel_only(sample):
     """In the middle of execve or exit there is no user stack: the walk is whole without one."""
     mapping = sample.frames[-1].mapping
     return "incomplete" not in sample.labels and mapping and mapping.filename == "[kernel]"
 
 
+def frames_match(names, pattern):
     return any(re.search(pattern, name) for name in names)
 
 
@@ -121,6 +122,8 @@ class Recorder:
         if "--" in head:
             at = head.index("--")
             head, tail = head[:at], head[at:]
+        if "--symbol-cache" not in head:  # binaries are read once for all tests
+            head += ["--symbol-cache", SYMBOL_CACHE]
         return [VESTA, "record", *head, "--state-dir", base + ".state", "-o", base + ".pb.gz",
                 "-o", base + ".folded", *tail], base
 

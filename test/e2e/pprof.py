@@ -76,6 +76,7 @@ class Mapping:
     offset: int
     filename: str
     build_id: str
+    known: tuple = ()  # has functions, file names, line numbers, inlined frames
 
 
 @dataclass
@@ -142,7 +143,8 @@ def parse(data):
         if fields.get(1, 0) in mappings or not fields.get(1, 0):
             raise ValueError("mapping id is zero or used twice")
         mappings[fields[1]] = Mapping(fields.get(2, 0), fields.get(3, 0), fields.get(4, 0),
-                                      strings[fields.get(5, 0)], strings[fields.get(6, 0)])
+                                      strings[fields.get(5, 0)], strings[fields.get(6, 0)],
+                                      tuple(bool(fields.get(n, 0)) for n in (7, 8, 9, 10)))
     functions = {}
     for raw in top[5]:
         fields = _message(raw)
