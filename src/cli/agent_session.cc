@@ -92,6 +92,15 @@ BookStage KernelStage(const agent::source::KernelBook& kernel, Reasons& details)
   return stage;
 }
 
+void AppendCodeFileDetails(const std::string& kind, const agent::runtime::CodeFileBook& book,
+                           Reasons& details) {
+  details.emplace_back(kind + "_files_refused", book.files_refused);
+  details.emplace_back(kind + "_files_rewritten", book.files_rewritten);
+  details.emplace_back(kind + "_files_read_twice", book.files_reread);
+  details.emplace_back(kind + "_parts_damaged", book.parts_damaged);
+  details.emplace_back(kind + "_names_changed", book.names_changed);
+}
+
 void AppendNamingDetails(const agent::naming::Namer& namer, Reasons& details) {
   const agent::naming::NamerBook& book = namer.book();
   details.emplace_back("symbol_cache_hits", book.cache_hits);
@@ -256,6 +265,9 @@ RecordingBook MakeBook(agent::Agent& agent, const agent::NamingBook& naming, uin
   detail("processes_with_too_many_mappings", agent.publisher_book().refused_too_many);
   for (const auto& [name, value] : LimitDetails(agent.governor())) detail(name.c_str(), value);
   AppendNamingDetails(agent.namer(), book.details);
+  AppendCodeFileDetails("perf_map", agent.generated_code_runtime().perf_map_book(), book.details);
+  AppendCodeFileDetails("jitdump", agent.generated_code_runtime().jitdump_book(), book.details);
+  detail("sample_times_dropped", aggregator.times_dropped);
   detail("images_unreadable", naming.images_unreadable);
   detail("addresses", naming.addresses);
   detail("addresses_unnamed", naming.unnamed);

@@ -105,6 +105,8 @@ def test_map_that_is_not_the_processes_own_names_nothing(record, kind):
     assert weight(generated) >= 0.9 * weight(samples)
     assert all(s.names[0].startswith("[anon]+0x") for s in generated), generated[0].names
     assert recording.code == 0 and seconds <= 15
+    refused = dict(recording.book["details"])["perf_map_files_refused"]
+    assert refused >= 1
 
 
 @pytest.mark.parametrize("option", ["--perf-basic-prof", "--perf-prof"])
