@@ -40,6 +40,8 @@ class LeasedFile {
   bool is_safe() const;
   // Gives the pages back, which count as our memory; they are found again in the page cache.
   void DropPages();
+  // Memory that stays ours until the end: all of a copy, nothing of a mapped file.
+  size_t copied_bytes() const { return way_ == Way::kCopy ? size_bytes_ : 0; }
   // Says that the file was used: the cache forgets what was used longest ago.
   void Touch();
 

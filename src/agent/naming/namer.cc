@@ -302,12 +302,15 @@ void Namer::Erase(Entry& entry) {
 void Namer::Close(Entry& entry) {
   if (entry.open == nullptr) return;
   --open_count_;
+  copied_bytes_ -= entry.open->file->copied_bytes();
   entry.open.reset();
 }
 
 void Namer::Adopt(Entry& entry, std::unique_ptr<OpenIndex> open) {
   Close(entry);
-  while (open_count_ >= options_.open_indexes_max) {
+  const size_t copied_bytes = open->file->copied_bytes();
+  while (open_count_ >= options_.open_indexes_max ||
+         (open_count_ > 0 && copied_bytes_ + copied_bytes > options_.copied_bytes_max)) {
     if (!cache_.Has(entry.key)) {  // it could not be opened again, so it does not push others out
       entry.state = State::kNone;
       return;
@@ -319,6 +322,7 @@ void Namer::Adopt(Entry& entry, std::unique_ptr<OpenIndex> open) {
     }
     Close(*oldest);
   }
+  copied_bytes_ += copied_bytes;
   open->used = use_next_++;
   entry.open = std::move(open);
   ++open_count_;
@@ -341,7 +345,11 @@ Namer::OpenIndex* Namer::OpenIndexOf(Entry& entry) {
     entry.open->used = use_next_++;
     return entry.open.get();
   }
-  if (entry.state == State::kNone || !cache_.Has(entry.key)) return nullptr;
+  if (entry.state == State::kNone) return nullptr;
+  if (!cache_.Has(entry.key)) {
+    if (entry.state == State::kReady) entry.state = State::kQueued;  // another process removed it
+    return nullptr;
+  }
   auto file = cache_.Open(entry.key);
   auto checked = file.ok() ? Check(std::move(file).value(), entry)
                            : Result<std::unique_ptr<OpenIndex>>(file.error());

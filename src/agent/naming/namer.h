@@ -49,6 +49,7 @@ class Namer {
     IndexRunner::Options runner;
     std::vector<std::string> debuginfod_urls;
     size_t open_indexes_max = 64;
+    size_t copied_bytes_max = 16u << 20;      // of indexes where a file system has no leases
     uint64_t start_delay_ns = 1'000'000'000;  // short recordings build nothing while they run
   };
   // How much the building process may take while samples are taken.
@@ -156,6 +157,7 @@ class Namer {
   std::unique_ptr<SymbolCache::Writing> writing_;
   uint64_t image_bytes_ = 0;  // of the file that is being read
   size_t open_count_ = 0;
+  size_t copied_bytes_ = 0;
   size_t name_bytes_ = 0;
   uint64_t use_next_ = 1;
   uint64_t first_poll_mono_ns_ = 0;

@@ -308,6 +308,7 @@ TEST_F(NamerTest, DamagedFilesOfTheCacheAreBuiltAgain) {
     namer->Want(server_);
     EXPECT_EQ(NameOf(*namer, server_), "");
     EXPECT_EQ(namer->book().indexes_damaged, 1u);
+    EXPECT_FALSE(folder_.Has("symbols/gnu+3aabcd+401000-1800.index"));
     EXPECT_TRUE(Wait(*namer));
     EXPECT_EQ(NameOf(*namer, server_), kInlined);
     EXPECT_EQ(StartedCount(), ++started);
@@ -339,6 +340,21 @@ TEST_F(NamerTest, AFileThatSomebodyWritesToIsLetGo) {
   ::close(writer);
   EXPECT_EQ(NameOf(*later, server_), kInlined);
   EXPECT_EQ(later->book().indexes_damaged, 0u);
+}
+
+TEST_F(NamerTest, AnIndexThatAnotherProcessRemovedIsBuiltAgain) {
+  const auto first = Make();
+  first->Want(server_);
+  EXPECT_TRUE(Wait(*first));
+  const auto namer = Make();
+  namer->Want(server_);
+  namer->Poll(NowNs());
+  EXPECT_EQ(namer->pending_count(), 0u);
+  ASSERT_EQ(::unlink(IndexPath().c_str()), 0);
+  EXPECT_EQ(NameOf(*first, server_), kInlined);  // it has it open
+  EXPECT_TRUE(Wait(*namer));
+  EXPECT_EQ(NameOf(*namer, server_), kInlined);
+  EXPECT_EQ(StartedCount(), 2u);
 }
 
 TEST_F(NamerTest, TwoRunsBuildAnIndexOnce) {
