@@ -46,6 +46,30 @@ def test_functions_of_a_perf_map_are_told_apart_as_often_as_it_is_looked_at(reco
     assert abs(share_of(samples, "even") - even) <= 0.25 / 1.5
 
 
+@pytest.mark.parametrize("how", ["jitdump", "perf-map"])
+def test_process_whose_first_thread_has_ended_names_its_code(record, how):
+    """It has ended before anyone looks: its root is seen through another thread."""
+    with subprocess.Popen([REUSER, how, "60", "5000", "thread"],
+                          stdout=subprocess.DEVNULL) as process:
+        try:
+            time.sleep(0.5)
+            recording = record(*RATE, "--duration", "1s", "--pid", str(process.pid))
+        finally:
+            process.kill()
+    samples = recording.of("code_reuser")
+    assert share_of(samples, "even") >= 0.9, {s.names[0] for s in samples}
+
+
+def test_program_after_an_exec_does_not_get_the_names_of_the_one_before(record):
+    """Its code lies at the same addresses, and nothing says what it is."""
+    recording = record(*RATE, "--", "setarch", "-R", REUSER, "perf-map", "1", "300", "exec")
+    samples = recording.of("code_reuser")
+    named = {s.frames[0].address for s in samples if s.names[0] in ("even", "odd")}
+    unnamed = {s.frames[0].address for s in samples if s.names[0].startswith("[anon]+")}
+    assert named & unnamed, (named, unnamed)
+    assert 0.4 <= share_of(samples, "even") + share_of(samples, "odd") <= 0.6
+
+
 def record_with_map(record, make_map):
     """A process that generates code and says nothing; `make_map(path, address)` does."""
     with subprocess.Popen([REUSER, "silent", "60", "20"], stdout=subprocess.PIPE,

@@ -1,9 +1,11 @@
 /* Generated code whose place is used by two functions in turns, "even" and "odd", each written down
- * as a profiler expects it: code_reuser jitdump|late|perf-map|silent SECONDS TURN_MS. With `late`
- * the jitdump file is written only at the end, as by a runtime that buffers. Prints where the code
- * lies, then the CPU seconds of each. */
+ * as a profiler expects it: code_reuser jitdump|late|perf-map|silent SECONDS TURN_MS [thread|exec].
+ * With `late` the jitdump file is written only at the end, as by a runtime that buffers. `thread`:
+ * all runs in a second thread, the first ends. `exec`: then all is done once more, silently, by
+ * another program in the same process. Prints where the code lies, then the CPU seconds of each. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -101,7 +103,7 @@ static void dump(const unsigned char *code, const char *name, uint32_t line, int
 		fflush(names);
 }
 
-int main(int argc, char **argv)
+static int burn_in_turns(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "jitdump";
 	const int late = strcmp(how, "late") == 0;
@@ -147,4 +149,35 @@ int main(int argc, char **argv)
 		fclose(names);
 	printf("even %.3f odd %.3f\n", used[0], used[1]);
 	return 0;
+}
+
+static int argument_count;
+static char **arguments;
+
+static void *second_thread(void *unused)
+{
+	(void)unused;
+	exit(burn_in_turns(argument_count, arguments));
+}
+
+int main(int argc, char **argv)
+{
+	const char *more = argc > 4 ? argv[4] : "";
+	pthread_t thread;
+	int status;
+
+	argument_count = argc;
+	arguments = argv;
+	if (strcmp(more, "thread") == 0) {
+		if (pthread_create(&thread, NULL, second_thread, NULL) != 0)
+			return 1;
+		pthread_exit(NULL);
+	}
+	status = burn_in_turns(argc, argv);
+	if (status == 0 && strcmp(more, "exec") == 0) {
+		fflush(stdout);
+		execl(argv[0], argv[0], "silent", argv[2], argv[3], NULL);
+		return 1;
+	}
+	return status;
 }
