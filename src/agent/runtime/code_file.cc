@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/agent/runtime/frame_names.h"
+#include "src/symbolize/demangle.h"
 
 namespace vesta::agent::runtime {
 namespace {
@@ -158,8 +159,8 @@ std::vector<FrameNames> CodeFile::NamesOf(std::span<const uint64_t> addresses) {
       named.from_mono_ns = era.from_mono_ns;
       if (era.range != nullptr) {
         symbolize::FunctionLine line;
-        line.name = NameOf(*era.range);
-        line.system_name = line.name;
+        line.system_name = NameOf(*era.range);
+        line.name = symbolize::Demangle(line.system_name);
         const uint64_t function = era.range->function;
         if (!line.name.empty() && function >> kWritingShift == writing_) {
           ReadLine(*era.range, function & kOffsetMask, addresses[i], line);

@@ -20,8 +20,8 @@ namespace vesta::agent::runtime {
 struct CodeFileLimits {
   // Of what is kept of all processes; those asked for longest ago are forgotten first.
   uint64_t kept_bytes_max = 8 << 20;
-  uint64_t remember_bytes_max = 16 << 20;  // of a file that one Remember reads
-  uint64_t name_bytes_max = 1 << 30;       // of a file that one Name reads
+  uint64_t remember_bytes_max = 4 << 20;  // of a file that one Remember reads, some 25 ms
+  uint64_t name_bytes_max = 1 << 30;      // of a file that one Name reads
   // Not sooner is a whole file read again for functions that there was no room for.
   uint64_t reread_pause_ns = 10'000'000'000;
 };

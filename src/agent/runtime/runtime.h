@@ -73,7 +73,7 @@ class Runtime {
 
   // These frames were sampled a moment ago: looks at what tells their names while it is there, so
   // that Name can say it when the process has gone on or is gone.
-  // Cost: some milliseconds at most; what is left over waits for the next call.
+  // Cost: some tens of milliseconds at most; what is left over waits for the next call.
   virtual void Remember(const ProcessKey& process, std::span<const uint64_t> frames) = 0;
 
   // Shape:  frames as the walker sent them, sorted; the result has one FrameNames per frame.

@@ -116,6 +116,18 @@ TEST_F(JitDumpRuntimeTest, FunctionsOfOneAddressHaveTheTimesOfTheirRecords) {
   EXPECT_EQ(runtime_->book().files_rewritten, 0u);
 }
 
+TEST_F(JitDumpRuntimeTest, NamesOfCompilersAreWrittenForPeopleAndKept) {
+  JitDumpBytes dump;
+  dump.Load(2, 0x1000, 0x10, "_Z3fooi");
+  Write(dump.bytes());
+  ASSERT_TRUE(Prepare());
+  const uint64_t address = 0x1000;
+  const auto names = runtime_->Name({4711, 0}, std::span(&address, 1));
+  ASSERT_EQ(names->at(0).size(), 1u);
+  EXPECT_EQ(names->at(0)[0].symbol.lines.at(0).name, "foo(int)");
+  EXPECT_EQ(names->at(0)[0].symbol.lines.at(0).system_name, "_Z3fooi");
+}
+
 TEST_F(JitDumpRuntimeTest, MovedCodeKeepsItsNameAndLines) {
   JitDumpBytes dump;
   dump.Debug(1, 0x1000, {{0x1000, 3, "a.lua"}, {0x1008, 4, "\xff"}});
