@@ -14,7 +14,7 @@ extern "C" {
 
 const CLOCK_THREAD_CPUTIME_ID: i32 = 3;
 
-fn thread_cpu_ns() -> i64 {
+pub fn thread_cpu_ns() -> i64 {
     let mut time = Timespec { seconds: 0, nanoseconds: 0 };
     unsafe { clock_gettime(CLOCK_THREAD_CPUTIME_ID, &mut time) };
     time.seconds * 1_000_000_000 + time.nanoseconds
@@ -33,6 +33,17 @@ impl Path {
     }
 }
 
+/// How long the program shall run.
+pub fn duration() -> Duration {
+    let seconds = std::env::args().nth(1).and_then(|s| s.parse().ok()).unwrap_or(3.0);
+    Duration::from_secs_f64(seconds)
+}
+
+pub fn program_name() -> String {
+    let path = std::env::args().next().unwrap_or_default();
+    path.rsplit('/').next().unwrap_or("").to_string()
+}
+
 /// Arithmetic inside of the caller's own frame. Each leaf has a multiplier of its own, since equal
 /// functions are made one.
 #[inline(always)]
@@ -46,8 +57,7 @@ pub fn burn(rounds: u32, multiplier: u32) -> u32 {
 
 #[inline(always)]
 pub fn spend(paths: &mut [Path]) {
-    let seconds: f64 = std::env::args().nth(1).and_then(|s| s.parse().ok()).unwrap_or(3.0);
-    let end = Instant::now() + Duration::from_secs_f64(seconds);
+    let end = Instant::now() + duration();
     let mut random = 12345u32;
     while Instant::now() < end {
         random = random.wrapping_mul(1103515245).wrapping_add(12345);
@@ -66,7 +76,6 @@ pub fn spend(paths: &mut [Path]) {
 }
 
 pub fn print(paths: &[Path]) {
-    let name = std::env::args().next().unwrap_or_default();
     let listed: Vec<String> = paths
         .iter()
         .map(|path| {
@@ -74,6 +83,5 @@ pub fn print(paths: &[Path]) {
                     path.frames.join("\", \""), path.goal_percent, path.cpu_ns)
         })
         .collect();
-    println!("{{\"program\": \"{}\", \"paths\": [{}]}}", name.rsplit('/').next().unwrap_or(""),
-             listed.join(", "));
+    println!("{{\"program\": \"{}\", \"paths\": [{}]}}", program_name(), listed.join(", "));
 }
