@@ -56,6 +56,9 @@ def test_process_whose_first_thread_has_ended_names_its_code(record, how):
             recording = record(*RATE, "--duration", "1s", "--pid", str(process.pid))
         finally:
             process.kill()
+            for path in (f"/tmp/jit-{process.pid}.dump", f"/tmp/perf-{process.pid}.map"):
+                if os.path.exists(path):
+                    os.unlink(path)
     samples = recording.of("code_reuser")
     assert share_of(samples, "even") >= 0.9, {s.names[0] for s in samples}
 
@@ -138,6 +141,9 @@ def test_node_names_its_functions(record, folder, option):
     node = workloads.find_program("node")
     recording = record(*RATE, "--", node, option, f"{SOURCES}/node_hot.js", "4", cwd=folder)
     samples = recording.of("node")
+    for pid in {s.labels["pid"] for s in samples}:
+        if os.path.exists(f"/tmp/perf-{pid}.map"):
+            os.unlink(f"/tmp/perf-{pid}.map")
     for function, line, share in (("hotEven", 4, 0.3), ("hotOdd", 10, 0.05)):
         own = [s for s in samples if re.search(rf"\b{function}\b", s.names[0])]
         assert weight(own) >= share * weight(samples), sorted({s.names[0] for s in samples})

@@ -147,6 +147,12 @@ static int burn_in_turns(int argc, char **argv)
 	}
 	if (names != NULL)
 		fclose(names);
+	if (argc <= 4 || strcmp(argv[4], "exec") != 0) {
+		/* What was opened before can still be read. */
+		unlink(path);
+		snprintf(path, sizeof(path), "/tmp/jit-%d.dump", getpid());
+		unlink(path);
+	}
 	printf("even %.3f odd %.3f\n", used[0], used[1]);
 	return 0;
 }
