@@ -32,14 +32,14 @@ TRUTH_INLINE unsigned long nested(unsigned long value, unsigned rounds) {
   return spin(value, rounds);  // at nested
 }
 
-TRUTH_FRAME unsigned long hot(unsigned rounds) {
-  unsigned long value = rounds;            // at beside
-  const int64_t start_ns = clock_ns();     // at beside
-  for (unsigned i = 0; i < rounds; i++) {  // at beside
-    STEPS(value, 40);                      // at forty
-    STEPS(value, 30);                      // at thirty
-    STEPS(value, 20);                      // at twenty
-    STEPS(value, 10);                      // at ten
+TRUTH_FRAME unsigned long hot(unsigned rounds) {  // at beside
+  unsigned long value = rounds;                   // at beside
+  const int64_t start_ns = clock_ns();            // at beside
+  for (unsigned i = 0; i < rounds; i++) {         // at beside
+    STEPS(value, 40);                             // at forty
+    STEPS(value, 30);                             // at thirty
+    STEPS(value, 20);                             // at twenty
+    STEPS(value, 10);                             // at ten
   }
   const int64_t tight_end_ns = clock_ns();   // at beside
   value = spin(value, rounds * 60);          // at spin_call

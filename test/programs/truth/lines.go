@@ -23,7 +23,7 @@ func nested(x, m, rounds uint64) uint64 {
 }
 
 //go:noinline
-func hot(x, m, c, rounds uint64) uint64 {
+func hot(x, m, c, rounds uint64) uint64 { // at beside
 	start := threadCPUNs()                  // at beside
 	for i := uint64(0); i < rounds*5; i++ { // at beside
 		x = (((((((x*m+c)*m+c)*m+c)*m+c)*m+c)*m+c)*m+c)*m + c // at eight

@@ -27,7 +27,7 @@ fn nested(x: u64, rounds: u64) -> u64 {
 
 #[inline(never)]
 #[rustfmt::skip]
-fn hot(rounds: u64, spent: &mut Spent) -> u64 {
+fn hot(rounds: u64, spent: &mut Spent) -> u64 { // at beside
     let mut x = rounds; // at beside
     let mut i = 0; // at beside
     let start_ns = truth::thread_cpu_ns(); // at beside
