@@ -433,6 +433,7 @@ void Agent::Housekeep(uint64_t now_mono_ns) {
   if (const auto cpus = source_->UpdateCpus(); cpus.ok() && *cpus != 0) {
     cpus_ = static_cast<uint32_t>(*cpus);
   }
+  images_.ReleaseMounts();
   ObeyCpuLimit(now_mono_ns);
   refused_pids_.clear();
   for (const uint32_t pid : no_copy_pids_) publisher_.AllowStackCopies(pid, true);

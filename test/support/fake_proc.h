@@ -37,6 +37,7 @@ struct FakeFile {
   bool is_regular = true;
   bool is_readable = true;
   bool unlinked = false;
+  bool holds_mount = false;
   std::string disk_path;  // of a real file with these bytes; empty = there is none
 };
 using FakeFilePtr = std::shared_ptr<FakeFile>;
@@ -187,10 +188,11 @@ class FakeProc final : public process::ProcView {
     if (!file->disk_path.empty()) {
       auto source = base::FileSource::Open(file->disk_path);
       if (!source.ok()) return std::move(source).error();
-      return process::OpenedFile{std::move(source).value(), file->identity, file->unlinked};
+      return process::OpenedFile{std::move(source).value(), file->identity, file->unlinked,
+                                 file->holds_mount};
     }
     return process::OpenedFile{std::make_shared<HeldSource>(file->bytes), file->identity,
-                               file->unlinked};
+                               file->unlinked, file->holds_mount};
   }
 
   static std::string StatText(uint32_t pid, const FakeProcess& process) {

@@ -446,15 +446,27 @@ void ImageStore::CloseOne() {
   auto victim = std::find_if(open_.rbegin(), open_.rend(),
                              [](const OpenImage& image) { return !image.unlinked; });
   if (victim == open_.rend()) victim = open_.rbegin();
-  RecordOf(victim->id).open.reset();
-  open_.erase(std::next(victim).base());
+  Close(std::next(victim).base());
+}
+
+void ImageStore::Close(std::list<OpenImage>::iterator image) {
+  RecordOf(image->id).open.reset();
+  open_.erase(image);
+}
+
+void ImageStore::ReleaseMounts() {
+  for (auto image = open_.begin(); image != open_.end();) {
+    const auto next = std::next(image);
+    if (image->holds_mount && !image->unlinked) Close(image);
+    image = next;
+  }
 }
 
 void ImageStore::KeepOpen(ImageId id, const OpenedFile& file) {
   Record& record = RecordOf(id);
   if (record.open) return;
   while (!open_.empty() && open_.size() >= options_.open_files_max) CloseOne();
-  open_.push_front({id, file.source, file.unlinked});
+  open_.push_front({id, file.source, file.unlinked, file.holds_mount});
   record.open = open_.begin();
 }
 

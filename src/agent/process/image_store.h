@@ -126,6 +126,10 @@ class ImageStore {
   //         the image is unreadable.
   base::Result<std::shared_ptr<const base::ByteSource>> Open(profile::ImageId id);
 
+  // Closes files that keep their file system from being unmounted; they are opened again by Open.
+  // Those without a name could not be, and stay.
+  void ReleaseMounts();
+
   // How Open finds a living process that maps an image.
   using MappingFinder = std::function<std::optional<MappingPlace>(profile::ImageId)>;
   void SetMappingFinder(MappingFinder finder) { find_mapping_ = std::move(finder); }
@@ -150,6 +154,7 @@ class ImageStore {
     profile::ImageId id;
     std::shared_ptr<const base::ByteSource> source;
     bool unlinked = false;
+    bool holds_mount = false;
   };
   struct Record {
     Image image;
@@ -193,6 +198,7 @@ class ImageStore {
   bool IsImage(const Record& record, const base::ByteSource& source) const;
   void KeepOpen(profile::ImageId id, const OpenedFile& file);
   void CloseOne();
+  void Close(std::list<OpenImage>::iterator image);
   base::Result<OpenedFile> Reach(const Record& record) const;
 
   const ProcView& proc_;

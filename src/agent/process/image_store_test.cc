@@ -316,6 +316,22 @@ TEST_F(ImageStoreTest, DeletedFilesStayOpenLongest) {
   EXPECT_EQ(closed.error().code(), base::ErrorCode::kNotFound);
 }
 
+TEST_F(ImageStoreTest, FilesThatHoldAMountAreNotKept) {
+  const auto held = proc_.NewFile(Library("held"));
+  held->holds_mount = true;
+  const auto gone = proc_.NewFile(Library("gone"));
+  gone->holds_mount = gone->unlinked = true;
+  const auto held_image = Resolve(1, MapFile(1, "/disk/held.so", held)).image;
+  const auto gone_image = Resolve(1, MapFile(1, "/disk/gone.so", gone, kBase + 0x10000)).image;
+  const auto kept_image =
+      Resolve(1, MapFile(1, "/lib/kept.so", proc_.NewFile(Library("kept")), kBase + 0x20000)).image;
+  store_->ReleaseMounts();
+  proc_.processes.clear();
+  EXPECT_FALSE(store_->Open(held_image).ok());
+  EXPECT_TRUE(store_->Open(gone_image).ok()) << "it could not be opened again";
+  EXPECT_TRUE(store_->Open(kept_image).ok());
+}
+
 TEST_F(ImageStoreTest, AClosedFileIsReachedThroughAMappingOrByPathAndCompared) {
   store_ = std::make_unique<ImageStore>(proc_, ImageStore::Options{1, 1000});
   const auto file = proc_.NewFile(Library("one"));

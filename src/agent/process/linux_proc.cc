@@ -213,7 +213,9 @@ Result<OpenedFile> Reopen(const Found& found, const std::string& name,
   }
   int fd = -1;
   const uint64_t start_mono_ns = MonotonicNs();
-  if (start_mono_ns >= copy_next_mono_ns && !StaysMounted(found.status.st_dev)) {
+  const bool stays_mounted = StaysMounted(found.status.st_dev);
+  const bool holds_mount = !stays_mounted && start_mono_ns < copy_next_mono_ns;
+  if (!stays_mounted && !holds_mount) {
     fd = OpenOnOwnMount(found.descriptor);
     const uint64_t end_mono_ns = MonotonicNs();
     copy_next_mono_ns = end_mono_ns + 9 * (end_mono_ns - start_mono_ns);
@@ -222,7 +224,8 @@ Result<OpenedFile> Reopen(const Found& found, const std::string& name,
   if (fd < 0) return ErrnoError("opening " + name, errno);
   ASSIGN_OR_RETURN(std::shared_ptr<const base::ByteSource> source,
                    base::FileSource::Adopt(fd, name));
-  return OpenedFile{std::move(source), IdentityOf(found.status), found.status.st_nlink == 0};
+  return OpenedFile{std::move(source), IdentityOf(found.status), found.status.st_nlink == 0,
+                    holds_mount};
 }
 
 }  // namespace

@@ -40,6 +40,8 @@ struct OpenedFile {
   std::shared_ptr<const base::ByteSource> source;
   FileIdentity identity;
   bool unlinked = false;  // no name leads to it any more
+  // While it is open its file system cannot be unmounted: not to be kept for long.
+  bool holds_mount = false;
 };
 
 // Owner:  one thread.
