@@ -182,6 +182,42 @@ def test_a_killed_process_costs_its_index_only(record, cache):
     assert recording.share(r"^chain::Outer\(double\)$", recording.of("inlined")) > 0.9
 
 
+def stand_still(pid):
+    """Whether it does; one that has ended does not."""
+    try:
+        os.kill(pid, signal.SIGSTOP)
+        for _ in range(100):
+            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+                state = file.read().rpartition(")")[2].split()[0]
+            if state in "TZX":
+                return state == "T"
+            time.sleep(0.01)
+    except OSError:
+        pass
+    return False
+
+
+def test_another_ctrl_c_ends_the_wait(record, cache):
+    with subprocess.Popen([INLINED, "30"], stdout=subprocess.DEVNULL) as program:
+        try:
+            process, base = record.start(*RATE, "--symbol-cache", cache, "--pid", str(program.pid))
+            start, stopped = time.monotonic(), False
+            while not stopped and process.poll() is None and time.monotonic() - start < 60:
+                stopped = any(stand_still(pid) for pid in helpers_of(process.pid))
+            assert stopped, "none was seen"
+            process.send_signal(signal.SIGINT)
+            time.sleep(1)
+            assert process.poll() is None, "it waits for the one that stands still"
+            process.send_signal(signal.SIGINT)
+            recording = record.result(process, base, start, timeout=20)
+        finally:
+            program.kill()
+    assert recording.code == 130
+    assert "without lines: reading them was not finished" in recording.stdout
+    assert recording.share(r"^chain::Outer\(double\)$", recording.of("inlined")) > 0.9
+    assert not [name for name in os.listdir(cache) if name.endswith(".part")]
+
+
 def test_the_process_ends_with_the_agent(record, cache):
     process, _ = record.start(*RATE, "--symbol-cache", cache, "--", INLINED, "5")
     helpers, start = [], time.monotonic()
