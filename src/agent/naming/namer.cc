@@ -29,7 +29,8 @@ constexpr size_t kNameBytesMax = 4u << 20;
 // Pages of a large index are given back after so many addresses, too.
 constexpr size_t kAddressesPerDrop = 512;
 constexpr size_t kLargeIndexBytes = 8u << 20;
-constexpr uint64_t kLearnNs = 1'000'000'000;
+constexpr uint64_t kLearnNs = 250'000'000;
+constexpr size_t kRootsHeldMax = 64;
 constexpr uint64_t kElsewhereNs = 200'000'000;
 constexpr uint64_t kNoteAgeMaxS = 86'400;
 constexpr int64_t kAccountNsMax = 100'000'000;
@@ -86,8 +87,18 @@ Namer::Entry* Namer::EntryOf(ImageId id) {
     known->content = content;
     LookUp(*known);
     if (known->state == State::kReady) ++book_.cache_hits;
+    if (known->state == State::kQueued) HoldRoot(*known);
   }
   return known;
+}
+
+void Namer::HoldRoot(Entry& entry) {
+  const auto held = std::count_if(entries_.begin(), entries_.end(),
+                                  [](const auto& known) { return known.second.root != nullptr; });
+  if (static_cast<size_t>(held) >= kRootsHeldMax) return;
+  if (const auto place = images_.FindMapping(entry.image)) {
+    entry.root = ForeignRoot::Hold(place->pid);
+  }
 }
 
 void Namer::LookUp(Entry& entry) {
@@ -126,11 +137,11 @@ void Namer::Poll(uint64_t now_mono_ns) {
   if (first_poll_mono_ns_ == 0) first_poll_mono_ns_ = now_mono_ns;
   if (const auto outcome = runner_.Poll(now_mono_ns)) TakeOutcome(*outcome);
   KeepPace(now_mono_ns);
-  if (now_mono_ns - first_poll_mono_ns_ < options_.start_delay_ns) return;
   if (now_mono_ns >= learn_next_mono_ns_) {
     learn_next_mono_ns_ = now_mono_ns + kLearnNs;
     LearnWanted();
   }
+  if (now_mono_ns - first_poll_mono_ns_ < options_.start_delay_ns) return;
   if (pace_.may_run && account_ns_ >= 0) StartNext(now_mono_ns);
 }
 
@@ -173,6 +184,7 @@ void Namer::StartNext(uint64_t now_mono_ns) {
     } else {
       ++book_.ended[static_cast<size_t>(IndexEnd::kNotStarted)];
       entry->state = State::kNone;
+      entry->root.reset();
     }
   }
 }
@@ -190,7 +202,9 @@ Result<void> Namer::StartBuilding(Entry& entry, uint64_t now_mono_ns) {
   job.index_bytes_max = cache_.bytes_max_of_one();
   job.identity = entry.identity;
   job.path = images_.image(entry.image).path;
-  if (const auto place = images_.FindMapping(entry.image)) {
+  if (entry.root != nullptr) {
+    job.roots.push_back(entry.root->path());
+  } else if (const auto place = images_.FindMapping(entry.image)) {
     job.roots.push_back("/proc/" + std::to_string(place->pid) + "/root");
   }
   job.roots.emplace_back("/");
@@ -226,6 +240,7 @@ void Namer::TakeOutcome(const IndexOutcome& outcome) {
       note.why = "the index that was built was refused";
     }
   }
+  entry.root.reset();
   const bool is_of_image = outcome.end != IndexEnd::kNoRoom && outcome.end != IndexEnd::kNotStarted;
   if (entry.state == State::kReady && outcome.has_lines) {
     cache_.RemoveNote(entry.key);

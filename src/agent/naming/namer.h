@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "src/agent/naming/foreign_root.h"
 #include "src/agent/naming/index_runner.h"
 #include "src/agent/naming/leased_file.h"
 #include "src/agent/naming/symbol_cache.h"
@@ -119,12 +120,14 @@ class Namer {
     State state = State::kQueued;
     uint64_t look_again_mono_ns = 0;
     std::unique_ptr<OpenIndex> open;
+    std::unique_ptr<ForeignRoot> root;  // where its debug files may lie, until it is built
   };
 
   // Null for what has no index; looks into the cache the first time.
   Entry* EntryOf(profile::ImageId image);
   void LearnWanted();
   void LookUp(Entry& entry);
+  void HoldRoot(Entry& entry);
   bool IsOver(const CacheNote& note, const Entry& entry);
   uint64_t SamplesOf(const Entry& entry) const;
   void KeepPace(uint64_t now_mono_ns);

@@ -1,0 +1,40 @@
+#include "src/agent/naming/foreign_root.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace vesta::agent::naming {
+namespace {
+
+bool IsSame(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+}  // namespace
+
+std::unique_ptr<ForeignRoot> ForeignRoot::Hold(uint32_t pid) {
+  const std::string process = "/proc/" + std::to_string(pid);
+  struct stat its_mounts{};
+  struct stat our_mounts{};
+  if (::stat((process + "/ns/mnt").c_str(), &its_mounts) != 0 ||
+      ::stat("/proc/self/ns/mnt", &our_mounts) != 0) {
+    return nullptr;
+  }
+  const int fd = ::open((process + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return nullptr;
+  std::unique_ptr<ForeignRoot> root(new ForeignRoot(fd));
+  struct stat its_root{};
+  struct stat our_root{};
+  if (::fstat(fd, &its_root) != 0 || ::stat("/", &our_root) != 0) return nullptr;
+  if (IsSame(its_mounts, our_mounts) && IsSame(its_root, our_root)) return nullptr;
+  return root;
+}
+
+ForeignRoot::~ForeignRoot() { ::close(fd_); }
+
+std::string ForeignRoot::path() const {
+  return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(fd_);
+}
+
+}  // namespace vesta::agent::naming
