@@ -23,7 +23,7 @@ leaf!(sort_leaf, 1664537);
 /// After a call: the caller still has work to do, so the call cannot become a jump.
 macro_rules! keep {
     ($value:expr) => {
-        std::hint::black_box($value).wrapping_add(1)
+        truth::black_box($value).wrapping_add(1)
     };
 }
 
@@ -42,7 +42,7 @@ impl Stage for TraitStage {
 
 #[inline(never)]
 fn trait_outer(rounds: u32) -> u32 {
-    let stage: Box<dyn Stage> = std::hint::black_box(Box::new(TraitStage(1)));
+    let stage: Box<dyn Stage> = truth::black_box(Box::new(TraitStage(1)));
     keep!(stage.run(rounds))
 }
 
@@ -53,7 +53,7 @@ fn call_closure(closure: &dyn Fn(u32) -> u32, rounds: u32) -> u32 {
 
 #[inline(never)]
 fn closure_outer(rounds: u32) -> u32 {
-    let extra = std::hint::black_box(7);
+    let extra = truth::black_box(7);
     keep!(call_closure(&|inner| keep!(closure_leaf(inner)).wrapping_add(extra), rounds))
 }
 
@@ -65,8 +65,8 @@ fn generic_step<T: Into<u64> + Copy>(seed: T, rounds: u32) -> u32 {
 
 #[inline(never)]
 fn generic_outer(rounds: u32) -> u32 {
-    keep!(generic_step(std::hint::black_box(1u8), rounds / 2))
-        .wrapping_add(generic_step(std::hint::black_box(1u32), rounds / 2))
+    keep!(generic_step(truth::black_box(1u8), rounds / 2))
+        .wrapping_add(generic_step(truth::black_box(1u32), rounds / 2))
 }
 
 struct Guard(u32);
@@ -75,7 +75,7 @@ impl Drop for Guard {
     #[inline(never)]
     fn drop(&mut self) {
         if self.0 != 0 {
-            std::hint::black_box(drop_leaf(self.0));
+            truth::black_box(drop_leaf(self.0));
         }
     }
 }
@@ -83,7 +83,7 @@ impl Drop for Guard {
 #[inline(never)]
 fn panicking(rounds: u32) -> u32 {
     let value = if rounds != 0 { below_panic_leaf(rounds) } else { 1 };
-    if std::hint::black_box(true) {
+    if truth::black_box(true) {
         std::panic::panic_any(value);
     }
     value
@@ -119,9 +119,9 @@ fn after_panic(rounds: u32) -> u32 {
 
 #[inline(never)]
 fn sort_outer(rounds: u32) -> u32 {
-    let mut numbers = std::hint::black_box(vec![3u32, 1]);
+    let mut numbers = truth::black_box(vec![3u32, 1]);
     numbers.sort_by(|left, right| {
-        std::hint::black_box(sort_leaf(rounds));
+        truth::black_box(sort_leaf(rounds));
         left.cmp(right)
     });
     keep!(numbers[0])

@@ -56,7 +56,7 @@ fn main() {
     while truth::thread_cpu_ns() < end_ns {
         random = random.wrapping_mul(1103515245).wrapping_add(12345);
         let rounds = (100_000 + (random >> 10) % 1_900_000) / 200;
-        std::hint::black_box(hot(u64::from(rounds), &mut spent));
+        truth::black_box(hot(u64::from(rounds), &mut spent));
     }
     let lines: Vec<String> = [
         (r#""forty""#, spent.tight_ns * 40 / 100),
