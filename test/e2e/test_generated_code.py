@@ -149,11 +149,14 @@ def test_node_names_its_functions(record, folder, option):
         assert weight(own) >= share * weight(samples), sorted({s.names[0] for s in samples})
         if option == "--perf-prof":
             seen = {(s.frames[0].filename, s.frames[0].line) for s in own}
-            right = [s for s in own if s.frames[0].line == line and
-                     s.frames[0].filename.endswith("node_hot.js")]
-            assert weight(right) >= 0.9 * weight(own), seen
+            # Node 18's own table gives some of the loop's code to the line behind it.
+            inside = [s for s in own if line - 2 <= s.frames[0].line <= line + 1 and
+                      s.frames[0].filename.endswith("node_hot.js")]
+            assert weight(inside) >= 0.9 * weight(own), seen
+            assert weight(s for s in inside if s.frames[0].line == line) >= 0.5 * weight(own), seen
 
 
+@pytest.mark.needs_program("jcmd")
 def test_java_names_its_methods_when_it_is_asked_to(record, folder):
     java, jcmd = workloads.find_program("java"), workloads.find_program("jcmd")
     with subprocess.Popen([java, f"{SOURCES}/JavaHot.java", "60"],
