@@ -110,7 +110,12 @@ def test_five_hundred_processes_fit_the_memory_limit(record):
 def test_small_memory_limit_costs_tables_but_not_stacks(record):
     """Less room for tables than they need: they come and go, and copies of stacks, walked by the rules
     of the files themselves, make up for it."""
-    with spinners(40):
+    programs = ("perl -e 'for (1..2e6) { $x += $_ }'; "
+                "bash -c 'for ((i = 0; i < 150000; i++)); do :; done'; "
+                "awk 'BEGIN { while (i++ < 2e6) x += i }'; "
+                "/usr/bin/python3 -c 'sum(i * i for i in range(10 ** 6))'; "
+                "cmake --version >/dev/null; git --version >/dev/null")
+    with spinners(4), workloads.running("sh", "-c", f"while :; do {programs}; done"):
         recording, peak, _ = record_watched(record, "--duration", "8s", "--memory-limit", "40M",
                                             "--table-budget", "1M", "--frequency", "199")
     details = recording.book["details"]

@@ -21,6 +21,12 @@ pytestmark = [pytest.mark.needs_bpf, pytest.mark.skipif(
     "made private")]
 
 
+def in_chroot():
+    """Whether our root is not that of the mount namespace."""
+    own, first = os.stat("/"), os.stat("/proc/1/root/")
+    return (own.st_dev, own.st_ino) != (first.st_dev, first.st_ino)
+
+
 def libraries_of(path):
     done = subprocess.run(["ldd", path], capture_output=True, text=True, check=False)
     return re.findall(r"(/\S+)", done.stdout)
@@ -146,6 +152,7 @@ def test_program_replaced_on_disk_inside_a_namespace(record, root):
                     spin_path(tag))
 
 
+@pytest.mark.skipif(in_chroot(), reason="in a chroot the kernel refuses user namespaces")
 def test_rootless_user_namespace(record, root):
     """As podman without root: the user is root inside, files belong to sub-users."""
     root.add(f"{PROGRAMS}/spin_18", "/app/program")
@@ -181,6 +188,7 @@ def test_names_of_generated_code_inside_a_container(record):
         assert recording.share(f"^{name}$", samples) >= 0.1
 
 
+@pytest.mark.skipif(in_chroot(), reason="entering a mount namespace leads out of a chroot")
 def test_mount_namespace_entered_in_the_middle_of_a_life(record, folder):
     """The plug-in is there only inside; the program itself only outside."""
     os.mkdir(f"{folder}/inside")
