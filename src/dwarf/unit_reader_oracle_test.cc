@@ -423,7 +423,12 @@ int main(int argc, char** argv) {
 }
 )";
 constexpr const char* kWorkRs = R"(
-use std::hint::black_box;
+// std's own is newer than the Rust of Debian 12.
+#[inline(always)]
+fn black_box<T>(value: T) -> T {
+    unsafe { std::arch::asm!("/* {0} */", in(reg) &value, options(nostack, preserves_flags)) };
+    value
+}
 struct Counter<T> { total: T }
 impl Counter<u64> {
     #[inline(always)]

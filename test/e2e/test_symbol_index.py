@@ -75,7 +75,12 @@ unsized:
   ret
 """
 WORK_RS = r"""
-use std::hint::black_box;
+// std's own is newer than the Rust of Debian 12.
+#[inline(always)]
+fn black_box<T>(value: T) -> T {
+    unsafe { std::arch::asm!("/* {0} */", in(reg) &value, options(nostack, preserves_flags)) };
+    value
+}
 #[inline(never)]
 fn work(n: u64) -> u64 {
     let values: Vec<u64> = (0..n).map(|x| black_box(x) * 2).filter(|x| x % 3 != 0).collect();
