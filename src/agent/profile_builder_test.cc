@@ -220,7 +220,7 @@ TEST_F(ProfileBuilderTest, GeneratedCodeHasTheNameOfItsTime) {
   runtime_.moved_mono_ns = {100, 200};
   const auto thread = aggregator_.InternThread(task_.value(), 10, 11, "worker");
   const std::vector<profile::Frame> stack = {Native(generated_, 16), Native(server_, 0x1100)};
-  for (const uint64_t time_mono_ns : {50, 99, 100, 250, 250, 250}) {
+  for (const uint32_t time_mono_ns : {50u, 99u, 100u, 250u, 250u, 250u}) {
     aggregator_.Add(thread, stack, ABI_STOP_ROOT, 2, time_mono_ns);
   }
   aggregator_.Add(thread, stack, ABI_STOP_ROOT, 5);  // as when there is no room for times

@@ -45,7 +45,7 @@ TEST(FiberStartTest, IsARootFromTheByteBeforeIt) {
 }
 
 TEST(FiberStartTest, EveryOtherCodeIsLeftAlone) {
-  for (const size_t changed : {0, 3, 10, 12, 17, 20, 25}) {
+  for (const uint32_t changed : {0u, 3u, 10u, 12u, 17u, 20u, 25u}) {
     std::vector<uint8_t> code = kFiberStart;
     code[changed] ^= 1;
     EXPECT_FALSE(RangeOf(code, 100).has_value()) << changed;

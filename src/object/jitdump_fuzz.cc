@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       CHECK(!name.ok() || name->size() <= object::kJitNameBytesMax);
     }
     if ((*record)->kind == object::JitRecordKind::kDebug) {
-      for (const uint64_t offset : {0, 1, 16}) {
+      for (const uint64_t offset : {uint64_t{0}, uint64_t{1}, uint64_t{16}}) {
         const auto line = object::FindJitLine(source, **record, (*record)->address + offset);
         CHECK(!line.ok() || !*line || (*line)->file.size() <= object::kJitNameBytesMax);
       }

@@ -540,12 +540,12 @@ TEST_F(ImageStoreTest, ManyBytesAreACrowdToo) {
   ImageStore::Options options;
   options.images_bytes_max = 64u << 10;
   store_ = std::make_unique<ImageStore>(proc_, options);
-  int count = 0;
+  uint32_t count = 0;
   while (!store_->IsCrowded()) {
     const std::string path = "/odd/" + std::to_string(count);
     Resolve(1, MapFile(1, path, proc_.NewFile("no ELF"), kBase + ++count * 0x10000));
   }
-  EXPECT_LT(count, 30);
+  EXPECT_LT(count, 30u);
   store_->Recycle(std::vector<bool>(store_->id_limit()));
   EXPECT_FALSE(store_->Recycle(std::vector<bool>(store_->id_limit())).empty());
   EXPECT_FALSE(store_->IsCrowded());
