@@ -6,21 +6,10 @@
 
 #include "src/object/frame_bytes_for_test.h"
 #include "src/object/frame_rules.h"
+#include "src/object/owning_source_for_test.h"
 
 namespace vesta::object {
 namespace {
-
-class OwningSource final : public base::ByteSource {
- public:
-  explicit OwningSource(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
-  uint64_t size_bytes() const override { return bytes_.size(); }
-  base::Result<void> ReadAt(uint64_t offset, std::span<std::byte> out) const override {
-    return base::MemorySource(bytes_).ReadAt(offset, out);
-  }
-
- private:
-  std::vector<std::byte> bytes_;
-};
 
 std::unique_ptr<FrameFinder> FinderOf(std::vector<std::byte> file) {
   const auto source = std::make_shared<OwningSource>(std::move(file));

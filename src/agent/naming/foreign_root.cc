@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <utility>
+
 namespace vesta::agent::naming {
 namespace {
 
@@ -21,20 +23,17 @@ std::unique_ptr<ForeignRoot> ForeignRoot::Hold(uint32_t pid) {
       ::stat("/proc/self/ns/mnt", &our_mounts) != 0) {
     return nullptr;
   }
-  const int fd = ::open((process + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return nullptr;
-  std::unique_ptr<ForeignRoot> root(new ForeignRoot(fd));
+  base::Descriptor folder(::open((process + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (folder.fd() < 0) return nullptr;
   struct stat its_root{};
   struct stat our_root{};
-  if (::fstat(fd, &its_root) != 0 || ::stat("/", &our_root) != 0) return nullptr;
+  if (::fstat(folder.fd(), &its_root) != 0 || ::stat("/", &our_root) != 0) return nullptr;
   if (IsSame(its_mounts, our_mounts) && IsSame(its_root, our_root)) return nullptr;
-  return root;
+  return std::unique_ptr<ForeignRoot>(new ForeignRoot(std::move(folder)));
 }
 
-ForeignRoot::~ForeignRoot() { ::close(fd_); }
-
 std::string ForeignRoot::path() const {
-  return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(fd_);
+  return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(folder_.fd());
 }
 
 }  // namespace vesta::agent::naming

@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+
+#include "src/base/descriptor.h"
 
 namespace vesta::agent::naming {
 
@@ -14,16 +17,13 @@ class ForeignRoot {
   // Null when the process has our own root and mounts, or is gone.
   // Cost:  five system calls.
   static std::unique_ptr<ForeignRoot> Hold(uint32_t pid);
-  ~ForeignRoot();
-  ForeignRoot(const ForeignRoot&) = delete;
-  ForeignRoot& operator=(const ForeignRoot&) = delete;
 
   // A path that leads to the folder, also for a child process of ours.
   std::string path() const;
 
  private:
-  explicit ForeignRoot(int fd) : fd_(fd) {}
-  int fd_;
+  explicit ForeignRoot(base::Descriptor folder) : folder_(std::move(folder)) {}
+  base::Descriptor folder_;
 };
 
 }  // namespace vesta::agent::naming

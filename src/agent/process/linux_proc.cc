@@ -20,10 +20,12 @@
 #include <utility>
 
 #include "src/agent/process/maps_parser.h"
+#include "src/base/descriptor.h"
 
 namespace vesta::agent::process {
 namespace {
 
+using base::Descriptor;
 using base::ErrnoError;
 using base::Error;
 using base::ErrorCode;
@@ -32,20 +34,6 @@ using base::Result;
 constexpr size_t kMapsBytesMax = 64u << 20;
 constexpr size_t kEnvironBytesMax = 2u << 20;
 constexpr size_t kTextBytesMax = 1u << 20;
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 struct FileName {
   const char* name;

@@ -8,6 +8,7 @@
 #include "src/agent/unwind/fake_kernel_tables.h"
 #include "src/agent/unwind/walk_finisher.h"
 #include "src/object/frame_bytes_for_test.h"
+#include "src/object/owning_source_for_test.h"
 #include "src/object/unwind_table.h"
 
 namespace vesta::agent::unwind {
@@ -26,18 +27,6 @@ constexpr uint64_t kRoot = 0x300;
 constexpr uint64_t kNoRules = 0x400;
 constexpr uint64_t kByR10 = 0x500;
 
-class OwningSource final : public base::ByteSource {
- public:
-  explicit OwningSource(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
-  uint64_t size_bytes() const override { return bytes_.size(); }
-  base::Result<void> ReadAt(uint64_t offset, std::span<std::byte> out) const override {
-    return base::MemorySource(bytes_).ReadAt(offset, out);
-  }
-
- private:
-  std::vector<std::byte> bytes_;
-};
-
 class DwarfWalkTest : public testing::Test {
  protected:
   DwarfWalkTest() {
@@ -52,7 +41,7 @@ class DwarfWalkTest : public testing::Test {
                   {0x0f, 9, 0x7c, 0, 0x32, 0x38, 0x1e, 0x22, 0x06, 0x23, 8});
     frames.AddFde(kCode + kRoot, 0x80, {0x07, 16});
     frames.AddFde(kCode + kByR10, 0x80, {0x0c, 10, 8});
-    const auto file = std::make_shared<OwningSource>(object::FileWith(frames.bytes()));
+    const auto file = std::make_shared<object::OwningSource>(object::FileWith(frames.bytes()));
     file_ = file;
     const auto elf = object::ElfFile::Parse(*file);
     EXPECT_TRUE(elf.ok());

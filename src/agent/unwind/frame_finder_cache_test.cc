@@ -5,21 +5,10 @@
 #include <vector>
 
 #include "src/object/frame_bytes_for_test.h"
+#include "src/object/owning_source_for_test.h"
 
 namespace vesta::agent::unwind {
 namespace {
-
-class OwningSource final : public base::ByteSource {
- public:
-  explicit OwningSource(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
-  uint64_t size_bytes() const override { return bytes_.size(); }
-  base::Result<void> ReadAt(uint64_t offset, std::span<std::byte> out) const override {
-    return base::MemorySource(bytes_).ReadAt(offset, out);
-  }
-
- private:
-  std::vector<std::byte> bytes_;
-};
 
 class FrameFinderCacheTest : public testing::Test {
  protected:
@@ -30,7 +19,7 @@ class FrameFinderCacheTest : public testing::Test {
       object::FrameBytes frames;
       frames.AddCommon();
       frames.AddFde(object::kCode, 0x80, {});
-      const auto file = std::make_shared<OwningSource>(object::FileWith(frames.bytes()));
+      const auto file = std::make_shared<object::OwningSource>(object::FileWith(frames.bytes()));
       ASSIGN_OR_RETURN(const auto elf, object::ElfFile::Parse(*file));
       return object::FrameFinder::Open(elf, file);
     };

@@ -13,9 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/descriptor.h"
+
 namespace vesta::symbolize {
 namespace {
 
+using base::Descriptor;
 using base::Error;
 using base::ErrorCode;
 using base::FileSource;
@@ -24,31 +27,14 @@ using base::Result;
 constexpr int kLinksMax = 40;  // as the kernel has it
 constexpr size_t kStepsMax = 4096;
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 // Opens for reading what was found, once it is known to be a regular file.
 Result<std::unique_ptr<FileSource>> OpenFound(const Descriptor& found, const std::string& name) {
   struct stat status{};
-  if (::fstat(found.get(), &status) != 0) return base::ErrnoError("looking at " + name, errno);
+  if (::fstat(found.fd(), &status) != 0) return base::ErrnoError("looking at " + name, errno);
   if (!S_ISREG(status.st_mode)) {
     return Error(ErrorCode::kInvalidInput, name + " is not a regular file");
   }
-  const std::string link = "/proc/self/fd/" + std::to_string(found.get());
+  const std::string link = "/proc/self/fd/" + std::to_string(found.fd());
   const int fd = ::open(link.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) return base::ErrnoError("opening " + name, errno);
   return FileSource::Adopt(fd, name);
@@ -95,7 +81,7 @@ Result<Descriptor> Walk(int root, std::string_view path) {
       if (!above.empty()) above.pop_back();
       continue;
     }
-    const int folder = above.empty() ? root : above.back().get();
+    const int folder = above.empty() ? root : above.back().fd();
     ASSIGN_OR_RETURN(const std::string target, LinkTarget(folder, part));
     if (!target.empty()) {
       if (links_left-- == 0) return Error(ErrorCode::kInvalidInput, "too many links");
