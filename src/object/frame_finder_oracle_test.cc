@@ -16,6 +16,7 @@
 #include "src/object/frame_finder.h"
 #include "src/object/frame_rules.h"
 #include "src/object/unwind_table.h"
+#include "test/support/table_oracle.h"
 
 namespace vesta::object {
 namespace {
@@ -221,21 +222,6 @@ Outcome OurOutcome(FrameFinder& finder, uint64_t pc) {
   return outcome;
 }
 
-// Start addresses of all functions, from the table that linkers make for a binary search.
-std::vector<uint64_t> FunctionStarts(const ElfFile& elf, const base::ByteSource& source) {
-  std::vector<uint64_t> starts;
-  const auto table = FindFrameSearchTable(elf, source);
-  if (!table.has_value()) return starts;
-  const auto bytes = source.Read(table->file_offset, table->count * 8);
-  if (!bytes.ok()) return starts;
-  base::ByteReader reader(*bytes);
-  while (reader.ok() && !reader.AtEnd()) {
-    starts.push_back(table->header_vaddr + static_cast<uint64_t>(int64_t{reader.Read<int32_t>()}));
-    reader.Read<int32_t>();
-  }
-  return starts;
-}
-
 struct Comparison {
   uint64_t place_count = 0;
   uint64_t difference_count = 0;
@@ -264,34 +250,12 @@ void ComparePlace(std::span<const uint32_t> words, FrameFinder& finder, Dwarf_Fr
   comparison.first_difference = text.str();
 }
 
-// Every function (of those that the table holds, every stride-th), every rule: its first byte, its
-// middle and its last byte.
 Comparison CompareAll(Elf* elf_of_oracle, FrameFinder& finder, std::span<const uint32_t> words,
                       const std::vector<uint64_t>& starts, size_t stride) {
   Comparison comparison;
-  Dwarf_CFI* const cfi = dwarf_getcfi_elf(elf_of_oracle);
-  if (cfi == nullptr) return comparison;
-  for (size_t i = 0; i < starts.size(); i += stride) {
-    const uint64_t function_end = i + 1 < starts.size() ? starts[i + 1] : starts[i] + (1 << 20);
-    uint64_t pc = starts[i];
-    while (pc < function_end) {
-      Dwarf_Frame* frame = nullptr;
-      if (dwarf_cfi_addrframe(cfi, pc, &frame) != 0) break;
-      Dwarf_Addr start = 0;
-      Dwarf_Addr end = 0;
-      dwarf_frame_info(frame, &start, &end, nullptr);
-      end = std::min<uint64_t>(end, function_end);
-      if (end > pc) {
-        for (const uint64_t place : {pc, pc + (end - pc) / 2, end - 1}) {
-          ComparePlace(words, finder, frame, place, comparison);
-        }
-      }
-      std::free(frame);
-      if (end <= pc) break;
-      pc = end;
-    }
-  }
-  dwarf_cfi_end(cfi);
+  test::VisitRules(elf_of_oracle, starts, stride, [&](Dwarf_Frame* frame, uint64_t pc) {
+    ComparePlace(words, finder, frame, pc, comparison);
+  });
   return comparison;
 }
 
@@ -317,7 +281,7 @@ TEST_P(FrameFinderOracleTest, AgreesWithElfutilsOnEveryRegister) {
   elf_version(EV_CURRENT);
   Elf* const elf_of_oracle = elf_begin(source->fd(), ELF_C_READ_MMAP, nullptr);
   ASSERT_NE(elf_of_oracle, nullptr);
-  const auto starts = FunctionStarts(*elf, *source);
+  const auto starts = test::FunctionStarts(*elf, *source);
   const Comparison comparison =
       CompareAll(elf_of_oracle, **finder, table->words, starts, GetParam().stride);
   elf_end(elf_of_oracle);

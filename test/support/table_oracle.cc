@@ -306,17 +306,15 @@ std::vector<uint64_t> FunctionStarts(const object::ElfFile& elf, const base::Byt
   return starts;
 }
 
-TableComparison CompareTable(Elf* elf_of_oracle, const object::ElfFile& elf,
-                             const base::ByteSource& source, std::span<const uint32_t> words,
-                             size_t stride) {
-  TableComparison comparison;
-  const object::FrameArchitecture machine = object::FrameArchitectureOf(elf.machine()).value();
+void VisitRules(Elf* elf_of_oracle, const std::vector<uint64_t>& function_starts, size_t stride,
+                const PlaceVisitor& visit) {
   Dwarf_CFI* const cfi = dwarf_getcfi_elf(elf_of_oracle);
-  if (cfi == nullptr) return comparison;
-  const auto starts = FunctionStarts(elf, source);
-  for (size_t i = 0; i < starts.size(); i += stride) {
-    const uint64_t function_end = i + 1 < starts.size() ? starts[i + 1] : starts[i] + (1 << 20);
-    uint64_t pc = starts[i];
+  if (cfi == nullptr) return;
+  for (size_t i = 0; i < function_starts.size(); i += stride) {
+    const uint64_t start_vaddr = function_starts[i];
+    const uint64_t function_end =
+        i + 1 < function_starts.size() ? function_starts[i + 1] : start_vaddr + (1 << 20);
+    uint64_t pc = start_vaddr;
     while (pc < function_end) {
       Dwarf_Frame* frame = nullptr;
       if (dwarf_cfi_addrframe(cfi, pc, &frame) != 0) break;
@@ -325,9 +323,7 @@ TableComparison CompareTable(Elf* elf_of_oracle, const object::ElfFile& elf,
       dwarf_frame_info(frame, &start, &end, nullptr);
       end = std::min<uint64_t>(end, function_end);
       if (end > pc) {
-        for (const uint64_t place : {pc, pc + (end - pc) / 2, end - 1}) {
-          ComparePlace(machine, words, frame, place, comparison);
-        }
+        for (const uint64_t place : {pc, pc + (end - pc) / 2, end - 1}) visit(frame, place);
       }
       std::free(frame);
       if (end <= pc) break;
@@ -335,6 +331,17 @@ TableComparison CompareTable(Elf* elf_of_oracle, const object::ElfFile& elf,
     }
   }
   dwarf_cfi_end(cfi);
+}
+
+TableComparison CompareTable(Elf* elf_of_oracle, const object::ElfFile& elf,
+                             const base::ByteSource& source, std::span<const uint32_t> words,
+                             size_t stride) {
+  TableComparison comparison;
+  const object::FrameArchitecture machine = object::FrameArchitectureOf(elf.machine()).value();
+  VisitRules(elf_of_oracle, FunctionStarts(elf, source), stride,
+             [&](Dwarf_Frame* frame, uint64_t pc) {
+               ComparePlace(machine, words, frame, pc, comparison);
+             });
   return comparison;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -13,12 +14,19 @@
 #include "src/object/elf_file.h"
 
 struct Elf;
+struct Dwarf_Frame_s;
 
 namespace vesta::test {
 
 // Start addresses of all functions, from the table that linkers make for a binary search: a list
 // that does not come from our own parser.
 std::vector<uint64_t> FunctionStarts(const object::ElfFile& elf, const base::ByteSource& source);
+
+// Every function (or every stride-th), every rule as elfutils has it: its first byte, its middle
+// and its last byte.
+using PlaceVisitor = std::function<void(Dwarf_Frame_s* frame, uint64_t pc)>;
+void VisitRules(Elf* elf_of_oracle, const std::vector<uint64_t>& function_starts, size_t stride,
+                const PlaceVisitor& visit);
 
 // Counts of places, three for each rule: its first byte, its middle and its last byte.
 struct TableComparison {
