@@ -52,10 +52,6 @@ TO_ID = """id=$(readelf -n program | sed -n "s/.*Build ID: //p") &&
 to=root/usr/lib/debug/.build-id/$(echo $id | cut -c1-2) && mkdir -p $to &&
 cp side.debug $to/$(echo $id | cut -c3-).debug"""
 TO_LINK = "mkdir root/usr/lib/debug/app && cp side.debug root/usr/lib/debug/app"
-MEMFD = """import os
-fd = os.memfd_create("program")
-os.write(fd, open("program", "rb").read())
-os.execve(fd, ["program", os.environ["CPU_SECONDS"]], os.environ)"""
 STATIC = f"{COMPILE} -static"
 
 FORMS = {
@@ -92,7 +88,8 @@ FORMS = {
     "mini": Form(FUNCTIONS, f"{COMPILE}\n{MINI}", needs=("xz",)),
     "symtab": Form(FUNCTIONS, f"{COMPILE} && strip --strip-debug program"),
     "dynsym": Form(FUNCTIONS, f"{COMPILE} -rdynamic && strip program"),
-    "memfd": Form(LINES, COMPILE, f"exec python3 -c '{MEMFD}'"),
+    "memfd": Form(LINES, COMPILE,
+                  "exec $LINES/../code_places memfd-exec 0 ./program $CPU_SECONDS"),
     "deleted": Form(LINES, COMPILE, "(sleep 0.3; rm program) & exec ./program $CPU_SECONDS"),
     "replaced": Form(LINES, COMPILE, "(sleep 0.3; cp /bin/true new; mv new program) & "
                                      "exec ./program $CPU_SECONDS"),

@@ -25,7 +25,7 @@ def finished_with_all_registers(recording):
 def test_frame_addresses_over_saved_registers(loop, name, record):
     if not os.path.exists(f"{PROGRAMS}/{name}"):
         pytest.skip(f"needs the program {name}, which is for x86-64")
-    recording = record("--unwind-loop", loop, "--frequency", "199", "--",
+    recording = record("--unwind-loop", loop, "--frequency", "99", "--",
                        f"{PROGRAMS}/{name}", "2")
     samples = recording.of(name[:15])
     assert weight(samples) >= 50, recording.stderr

@@ -266,7 +266,10 @@ def test_killed_agent_leaves_the_program_alone(how, record, folder):
 def test_interruption_keeps_what_was_collected(signal_number, record):
     with workloads.running(f"{PROGRAMS}/spin_06"):
         start = time.monotonic()
-        process, base = record.start("--frequency", "499")
+        # Whoever runs the tests under nohup has SIGHUP ignored, and vesta respects that.
+        process, base = record.start(
+            "--frequency", "499",
+            preexec_fn=lambda: signal.signal(signal_number, signal.SIG_DFL))
         time.sleep(2)
         process.send_signal(signal_number)
         recording = record.result(process, base, start, timeout=20)

@@ -118,7 +118,7 @@ def unit(folder, prefix=""):
 def corpora():
     """Fuzz target name -> its corpus in the tree."""
     found = {}
-    for top in ("src", "bpf", "test"):
+    for top in ("src", "bpf", "test", "bench"):
         for path in (ROOT / top).rglob("*_fuzz_corpus"):
             found[path.name.removesuffix("_corpus")] = path
     return found
