@@ -1,0 +1,208 @@
+// What the page asks the engine and what it answers. The engine holds the profile (in a worker, off
+// the main thread) and gives out what is visible only: boxes, rows, details; never the whole tree.
+//
+// Words: a *node* is one function on one path from the root; a *side* is 0 = before, 1 = after in a
+// comparison, and the only one, 0, otherwise. Values are per side, in the unit of the value type;
+// they are never negative. Node 0 is the root. Node numbers hold until the next `setTransforms` or
+// `setValueType`; function numbers hold for the whole document, and their order is alphabetical.
+
+// How to read the bytes of a page: docs/formats/page_data.md.
+export interface DocumentInfo {
+  title: string;
+  valueTypes: ValueType[];
+  valueType: number; // index that is shown
+  sides: Side[]; // 1, or 2 for a comparison
+  notes: string[]; // what a reader must know: lost samples, incomplete stacks, ...
+  nodeCount: number;
+  functionCount: number;
+  depthMax: number; // of the shown tree, root = 0
+  totals: number[]; // per side, of the shown tree
+}
+
+export interface ValueType {
+  type: string; // "cpu"
+  unit: string; // "nanoseconds"
+  perSample: number; // value of one sample: gives sampling noise; 0 = not sampled or unknown
+}
+
+export interface Side {
+  name: string;
+  timeUnixMs: number; // 0 = unknown
+  durationMs: number; // 0 = unknown
+}
+
+export interface FunctionInfo {
+  func: number;
+  name: string;
+  image: string; // path of the binary; "" = unknown
+  file: string; // source file; "" = unknown
+  startLine: number; // 0 = unknown
+  kind: FunctionKind;
+  inlined: Inlined;
+  groups: string[]; // colour key of each colouring, in the order of `Colouring`
+}
+export type FunctionKind = "root" | "process" | "native" | "kernel" | "unnamed" | "folded" | "other";
+export type Inlined = "never" | "sometimes" | "always";
+
+export type Colouring = "binary" | "kind" | "package" | "module";
+export const COLOURINGS: readonly Colouring[] = ["binary", "kind", "package", "module"];
+
+// main = the profile as the transforms leave it; callers and callees belong to one function, whose
+// box is their root.
+export type TreeName = "main" | "callers" | "callees";
+
+// What fills the width: `below` set = only the children of the node whose total is below it, as a
+// rest box gathered them; null = the node.
+export interface Zoom {
+  node: number;
+  below: number | null;
+}
+
+// Which value is the width: the sum of both sides (so that nothing vanishes), or one side.
+export type WidthBy = "both" | "before" | "after";
+// Comparison of absolute values, or with the totals of both sides made equal.
+export type Comparison = "absolute" | "normalized";
+
+export interface LayoutRequest {
+  tree: TreeName;
+  zoom: Zoom;
+  widthPx: number;
+  narrowestPx: number; // siblings narrower than this are gathered in one rest box
+  widthBy: WidthBy;
+  comparison: Comparison;
+}
+
+export const BOX_NODE = 0;
+export const BOX_REST = 1; // node = the parent, `below` its threshold
+export const BOX_ANCESTOR = 2; // above the zoomed node, full width, drawn faded
+
+// Columns of equal length, sorted by row, then x. Rows count from the root (0), ancestors first.
+export interface Boxes {
+  count: number;
+  kind: Uint8Array;
+  node: Int32Array;
+  func: Int32Array; // -1 for a rest
+  row: Uint16Array;
+  x: Float32Array; // px from the left edge
+  width: Float32Array; // px
+  restCount: Uint32Array; // nodes gathered in a rest box
+  below: Float64Array; // of a rest box; else 0
+  total: Float64Array[]; // per side
+  self: Float64Array[]; // per side; 0 for a rest
+  // 0 = not in the selection of search or legend, 1 = in it, 2 = its subtree holds one that is.
+  match: Uint8Array;
+  rowStart: Uint32Array; // first box of each row, and the count at the end
+}
+
+export interface LayoutAnswer {
+  boxes: Boxes;
+  functions: FunctionInfo[]; // those in the boxes that no answer of this engine gave before
+  // Everything in the zoomed part that no box wider than the narrowest shows: number of nodes and
+  // value per side of the rest boxes.
+  restNodes: number;
+  restTotals: number[];
+  zoomTotals: number[]; // value of the zoomed part per side
+  totals: number[]; // of the root
+}
+
+export interface SearchQuery {
+  text: string; // "" = no search
+  regexp: boolean;
+  matchCase: boolean;
+}
+
+export interface SearchAnswer {
+  error: string | null; // of a regular expression
+  functions: number; // that match
+  nodes: number; // boxes in the whole shown tree that match
+  totals: number[]; // per side: samples with at least one match on their stack, each once
+}
+
+export type Transform =
+  | { kind: "focus"; func: number } // only stacks with it, from it on: its topmost calls are the roots
+  | { kind: "focusNode"; path: number[] } // this subtree only; functions from below the root to it
+  | { kind: "keep"; func: number } // only samples whose stack has it, whole stacks
+  | { kind: "hideStacks"; func: number } // without the samples whose stack has it
+  | { kind: "merge"; func: number } // the function vanishes, its time goes to its caller
+  | { kind: "collapseRecursion"; func: number | null } // direct recursion; null = of all functions
+  | { kind: "collapseLibrary"; image: string } // runs of its frames become one
+  | { kind: "foldChains" }; // chains of single children without self value become one box
+// Sums that transforms took away are in `removed`: nothing vanishes without a word.
+export interface TransformAnswer {
+  info: DocumentInfo;
+  removed: number[]; // per side
+  labels: string[]; // one per transform, for its chip
+}
+
+// A legend entry of a colouring: its key, and the self value that it has (so shares add up to 1).
+export interface LegendEntry {
+  key: string;
+  label: string;
+  self: number[];
+}
+
+export interface NodeDetails {
+  node: number;
+  func: FunctionInfo;
+  path: number[]; // nodes root first, ends with this one
+  self: number[]; // this instance, per side
+  total: number[];
+  allSelf: number[]; // all instances
+  allTotal: number[]; // recursion counted once
+  instances: number;
+  parentTotal: number[];
+  zoomTotal: number[];
+  rootTotal: number[];
+  // Lines of the function, most self value first; empty when the profile has none.
+  lines: { file: string; line: number; self: number[]; total: number[] }[];
+}
+
+export type TableOrder = "name" | "self" | "total" | "image" | "selfDiff" | "totalDiff";
+export interface TableRequest {
+  tree: TreeName;
+  order: TableOrder;
+  descending: boolean;
+  matchesOnly: boolean; // of the search
+  comparison: Comparison;
+  first: number; // rows [first, first + count)
+  count: number;
+}
+export interface TableRow {
+  func: FunctionInfo;
+  self: number[];
+  total: number[];
+  match: boolean;
+  isNew: boolean; // only after
+  isGone: boolean; // only before
+  // Comparison: the difference of self (and total) is within what sampling alone would show.
+  selfWithinNoise: boolean;
+  totalWithinNoise: boolean;
+}
+export interface TableAnswer {
+  rowCount: number;
+  rows: TableRow[];
+}
+
+export interface Engine {
+  load(bytes: Uint8Array, onProgress?: (share: number) => void): Promise<DocumentInfo>;
+  setValueType(index: number): Promise<DocumentInfo>;
+  setTransforms(transforms: Transform[]): Promise<TransformAnswer>;
+  // Makes the trees "callers" and "callees" of this function out of "main".
+  setSandwich(func: number | null): Promise<{ callers: number; callees: number }>; // depths
+  layout(request: LayoutRequest): Promise<LayoutAnswer>;
+  search(query: SearchQuery): Promise<SearchAnswer>;
+  // The next (+1) or previous (-1) match in the order of the picture, wrapping around; null = none.
+  matchBeside(tree: TreeName, node: number, step: 1 | -1): Promise<number | null>;
+  legend(colouring: Colouring): Promise<LegendEntry[]>;
+  // Boxes of other keys are dimmed; empty = no selection. Together with a search both must match.
+  selectGroups(colouring: Colouring, keys: string[]): Promise<void>;
+  details(tree: TreeName, node: number, zoom: Zoom): Promise<NodeDetails>;
+  table(request: TableRequest): Promise<TableAnswer>;
+  // Names root first, for the clipboard.
+  stackNames(tree: TreeName, node: number): Promise<string[]>;
+  // Addresses that survive a reload: a hash of the names on the path; null = not in this tree.
+  addressOf(node: number): Promise<string>;
+  nodeAt(address: string): Promise<number | null>;
+  functionNamed(name: string, image: string): Promise<number | null>;
+  dispose(): void;
+}
