@@ -1,0 +1,56 @@
+// Entry of the self-contained page: reads the profile out of the page's own text, starts the engine
+// in a worker and hands both to the widget. The page asks nothing of any network.
+//
+// What the HTML holds, in this order: <style>, <div id="vesta-page">, <noscript>, this script, then
+// the data, gzip and base64, as <script type="text/plain" id="vesta-data-0"> ... "vesta-data-N-1",
+// and at last <script>document.documentElement.dataset.vestaPieces = "N"</script>: a file that was
+// cut off lacks it.
+//
+// What tests and later pages may rely on (browser tests find things by these only):
+//
+// #vesta-page: data-state = "loading" | "ready" | "empty" | "error".
+//   [data-testid=loading] (role progressbar), [error-page] (role alert), [empty-page].
+// The widget's root, [data-testid=flame-view], says what it shows, as data attributes:
+//   nodes, functions, depth   of the shown tree (depth: root = 0)
+//   sides                     1 | 2
+//   totals                    per side, comma between, in the unit of the value type
+//   zoom, zoom-name, zoom-below   node that fills the width (0 = all), its name, threshold or ""
+//   boxes, rest-nodes, rest-share  of the last picture; share of the zoomed part, 0..1
+//   selected, selected-name, selected-tree   "" = nothing
+//   matches, match-functions, match-share   of the search; "" without one; share of all, 0..1
+//   colouring                 binary | kind | package | module | difference
+//   groups                    selected legend keys, comma between
+//   theme                     light | dark (what is drawn)
+//   layout                    graph | both | table
+//   root                      above | below
+//   comparison, width-by      absolute | normalized; both | before | after
+//   sandwich                  name of the function, or ""
+//   transforms                number of transforms
+//   table-rows                rows of the table (after "matches only"), when it is shown
+//   frame-ms                  time that drawing the last picture took on the main thread
+//   pictures                  counts up with each finished picture (layout answered and drawn)
+//   busy                      "1" while the engine owes an answer to a layout, search or transform
+// The root has the property `flameView` (class FlameView); for tests in the page's own scripts:
+//   flameView.visibleBoxes(tree = "main") -> [{kind, node, func, name, match, row, x, y, width,
+//   height, total: number[], self: number[], fill}], in client px; only what is inside the window.
+//   kind: "node" | "rest" | "ancestor".
+// Elements by data-testid (buttons are <button>, switches carry aria-pressed):
+//   toolbar, title, search-input, search-regexp, search-case, search-count, search-error,
+//   search-previous, search-next, search-clear, colouring (select), value-type (select),
+//   comparison (select), width-by (select), layout-graph, layout-both, layout-table, root-button,
+//   theme-button, details-button, help-button, more-button (narrow windows: opens the toolbar),
+//   breadcrumb (nav; buttons, the last has aria-current), chips (list), chip, chip-remove,
+//   legend, legend-entry (data-key, aria-pressed, right click or its menu key: menu),
+//   legend-scale (comparison), legend-all, notes,
+//   graph, graph-callers, graph-callees (each: tabindex 0, role application; scrolls inside),
+//   minimap, sandwich-title, sandwich-close, splitter (role separator),
+//   table (role grid), table-head-name|self|total|image|selfDiff|totalDiff|... (aria-sort),
+//   table-row (aria-rowindex, data-func, data-name, aria-selected; comparison: data-noise,
+//   data-change = "new" | "gone" | ""), table-matches-only,
+//   tooltip (role tooltip), details (complementary), details-close, details-path, details-lines,
+//   action-ID buttons of the details and menuitems of the menu, ID as in `data-action`: zoom, focus,
+//   focusNode, keep, hideStacks, merge, collapseRecursion, collapseLibrary, foldChains, sandwich,
+//   copyName, copyStack; menu (role menu), help-dialog (dialog), status, message (role status).
+// Marks and measures of performance: "vesta:first-picture" (mark; and measure from the navigation),
+// measures "vesta:zoom", "vesta:search", "vesta:transform" (input to drawn), "vesta:frame" (one
+// hover or scroll step on the main thread).
