@@ -9,7 +9,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PATTERNS = ["src/*.cc", "src/*.h", "test/support/*.cc", "test/support/*.h", "bpf/*.cc"]
+PATTERNS = ["src/*.cc", "src/*.h", "test/support/*.cc", "test/support/*.h", "bpf/*.cc",
+            "ui/*.cc", "ui/*.h"]
 
 
 def git_files(*command):

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CODE = (".c", ".cc", ".h", ".py", ".sh", ".def")
+CODE = (".c", ".cc", ".h", ".py", ".sh", ".def", ".ts", ".css")
 UNFINISHED = re.compile(r"\b(TO" "DO|FIX" "ME|X" "XX|HA" "CK)\\b")
 LICENCES = [  # folder, what its files must say
     ("abi/", "SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only"),

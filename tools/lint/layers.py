@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 GROUND = ["src/base", "abi"]
 NOUNS = GROUND + ["src/profile", "src/object", "src/dwarf"]
 SHAPES = NOUNS + ["src/symbolize", "src/symbolize/index", "src/symbolize/index_build", "src/wire",
-                  "src/flame"]
+                  "src/flame", "src/page"]
 STAGES = ["src/agent/process", "src/agent/unwind", "src/agent/runtime", "src/agent/aggregate",
           "src/agent/limits", "src/agent/naming"]
 
@@ -36,6 +36,8 @@ MAY_SEE = {
     "src/symbolize/index_build": NOUNS + ["src/symbolize", "src/symbolize/index"],
     "src/wire": NOUNS,
     "src/flame": NOUNS,
+    "ui": [],  # the built page as bytes; tools/lint/page.py has the layers inside
+    "src/page": NOUNS + ["src/flame", "ui"],
     "src/agent/process": SHAPES,
     # the walker's steps, compiled for the host, and the tables that it reads
     "src/agent/unwind": SHAPES + ["bpf/unwind"],
@@ -77,7 +79,8 @@ ADAPTERS = [
 # (file, header) -> why this file sees a header that ADAPTERS gives to another folder
 EXTRA_HEADERS = {}
 
-PURE = ["src/profile", "src/object", "src/dwarf", "src/wire", "src/flame", "bpf/unwind", "abi"]
+PURE = ["src/profile", "src/object", "src/dwarf", "src/wire", "src/flame", "src/page",
+        "bpf/unwind", "abi"]
 IMPURE_HEADERS = re.compile(
     r"fstream|iostream|filesystem|chrono|ctime|time\.h|thread|mutex|shared_mutex|future|atomic|"
     r"condition_variable|unistd\.h|fcntl\.h|pthread\.h|sys/.*|src/base/log\.h")
@@ -156,7 +159,7 @@ def check(path, text):
 
 
 def source_files():
-    for top in ("abi", "bpf", "src", "test", "bench"):
+    for top in ("abi", "bpf", "src", "test", "bench", "ui"):
         for path in sorted((ROOT / top).rglob("*")):
             if path.suffix in (".c", ".cc", ".h") and path.is_file():
                 yield path.relative_to(ROOT).as_posix()

@@ -13,6 +13,8 @@ import sys
 import time
 import xml.etree.ElementTree
 
+import ui_tests
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "build" / "test-results"
 UNIT_SECONDS_MAX = 300
@@ -60,7 +62,8 @@ def command_case(name, command, timeout=UNIT_SECONDS_MAX):
 
 def lint():
     python = "/usr/bin/python3"
-    checks = [(path.stem, [python, str(path)]) for path in sorted((ROOT / "tools/lint").glob("*.py"))]
+    checks = [("types", ["tsc", "-p", "ui"])]
+    checks += [(path.stem, [python, str(path)]) for path in sorted((ROOT / "tools/lint").glob("*.py"))]
     checks += [(path.stem + ".self_test", [python, str(path), "--self-test"])
                for path in sorted((ROOT / "tools/lint").glob("*.py"))
                if "--self-test" in path.read_text()]
@@ -188,6 +191,10 @@ def e2e():
     return cases
 
 
+def page():
+    return ui_tests.cases(run, Case)
+
+
 def built(preset, folder, *stages):
     failed = build(preset, folder)
     return failed or [case for stage in stages for case in stage()]
@@ -215,6 +222,7 @@ def tsan():
 STAGES = {
     "lint": lint,
     "build and unit tests": lambda: built("dev", "build", lambda: unit("build")),
+    "unit tests of the page": page,
     "replay of fuzz corpora": lambda: replay("build"),
     "end to end": e2e,
     "ASan and UBSan: build, unit tests, fuzz smoke":
@@ -222,7 +230,8 @@ STAGES = {
                       lambda: fuzz("build-asan")),
     "TSan": tsan,
 }
-TIERS = {"lint": ["lint"], "quick": ["lint", "build and unit tests"], "": list(STAGES)}
+TIERS = {"lint": ["lint"], "page": ["unit tests of the page"],
+         "quick": ["lint", "build and unit tests", "unit tests of the page"], "": list(STAGES)}
 
 
 def main():
