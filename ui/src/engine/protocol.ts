@@ -139,6 +139,7 @@ export interface LegendEntry {
   key: string;
   label: string;
   self: number[];
+  kind: FunctionKind; // of the function with the most self value: the hue family of the entry
 }
 
 export interface NodeDetails {
