@@ -1,3 +1,7 @@
+// Changed since the first version: Zoom and Boxes have `from`, `to` (parts of a rest whose boxes are
+// all too narrow); Engine has `loadText`; a LayoutRequest for "callers" or "callees" needs
+// `setSandwich` first; SearchAnswer counts what search and legend select together.
+//
 // What the page asks the engine and what it answers. The engine holds the profile (in a worker, off
 // the main thread) and gives out what is visible only: boxes, rows, details; never the whole tree.
 //
@@ -52,10 +56,14 @@ export const COLOURINGS: readonly Colouring[] = ["binary", "kind", "package", "m
 export type TreeName = "main" | "callers" | "callees";
 
 // What fills the width: `below` set = only the children of the node whose total is below it, as a
-// rest box gathered them; null = the node.
+// rest box gathered them; null = the node. A rest of which not one box would be wide enough comes as
+// several rest boxes, each of a part of the children: those from node `from` to before node `to`.
+// To open a rest box, hand its four values on; `from`, `to` absent or 0 = no such limit.
 export interface Zoom {
   node: number;
   below: number | null;
+  from?: number;
+  to?: number;
 }
 
 // Which value is the width: the sum of both sides (so that nothing vanishes), or one side.
@@ -85,11 +93,14 @@ export interface Boxes {
   row: Uint16Array;
   x: Float32Array; // px from the left edge
   width: Float32Array; // px
-  restCount: Uint32Array; // nodes gathered in a rest box
-  below: Float64Array; // of a rest box; else 0
+  restCount: Uint32Array; // nodes gathered in a rest box, with all that is below them
+  below: Float64Array; // of a rest box: hand on to Zoom; else 0
+  from: Int32Array; // likewise
+  to: Int32Array;
   total: Float64Array[]; // per side
   self: Float64Array[]; // per side; 0 for a rest
-  // 0 = not in the selection of search or legend, 1 = in it, 2 = its subtree holds one that is.
+  // 0 = not in the selection of search and legend, 1 = in it, 2 = its subtree holds one that is.
+  // Without a search and without a selection in the legend, 1 everywhere.
   match: Uint8Array;
   rowStart: Uint32Array; // first box of each row, and the count at the end
 }
@@ -111,6 +122,7 @@ export interface SearchQuery {
   matchCase: boolean;
 }
 
+// Of what search and legend select together (an empty text: the legend alone).
 export interface SearchAnswer {
   error: string | null; // of a regular expression
   functions: number; // that match
@@ -185,7 +197,13 @@ export interface TableAnswer {
 }
 
 export interface Engine {
+  // gzip or plain; the bytes are taken (their buffer may be detached). Errors: PageDataError.
   load(bytes: Uint8Array, onProgress?: (share: number) => void): Promise<DocumentInfo>;
+  // The same from base64 text in pieces of any length, which may still be coming.
+  loadText(
+    pieces: Iterable<string> | AsyncIterable<string>,
+    onProgress?: (share: number) => void,
+  ): Promise<DocumentInfo>;
   setValueType(index: number): Promise<DocumentInfo>;
   setTransforms(transforms: Transform[]): Promise<TransformAnswer>;
   // Makes the trees "callers" and "callees" of this function out of "main".
