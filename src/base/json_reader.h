@@ -30,7 +30,7 @@ class JsonValue {
   const JsonValue* Find(std::string_view key) const;
 
  private:
-  friend class JsonParser;
+  friend class JsonTreeBuilder;
   Kind kind_ = Kind::kNull;
   bool bool_ = false;
   std::string text_;  // of a string; of a number as written
