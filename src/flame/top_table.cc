@@ -5,6 +5,8 @@
 #include <limits>
 #include <tuple>
 
+#include "src/profile/frame_name.h"
+
 namespace vesta::flame {
 namespace {
 
@@ -48,7 +50,7 @@ class Builder {
       if (location.mapping != profile::kNoMapping) path = profile_.mapping(location.mapping).path;
       rows.clear();
       for (const profile::Line& line : location.lines)
-        rows.push_back(FindRow(NameOf(line.function), path));
+        rows.push_back(FindRow(profile::FunctionName(profile_, line.function), path));
       if (rows.empty()) rows.push_back(FindRow({}, path));
       is_unnamed_[i] = rows_[rows[0]].name == StringId{};
       location_rows_.Append(rows);
@@ -76,11 +78,6 @@ class Builder {
     size_t unnamed_address_count = 0;
     size_t stamp = 0;  // of the last stack that counted it
   };
-
-  StringId NameOf(profile::FunctionId id) const {
-    const profile::Function& function = profile_.function(id);
-    return function.name == StringId{} ? function.system_name : function.name;
-  }
 
   uint32_t FindRow(StringId name, StringId path) {
     const auto fresh = static_cast<uint32_t>(rows_.size());

@@ -1,11 +1,11 @@
 #include "src/wire/folded_encoder.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <optional>
 #include <string_view>
 #include <vector>
+
+#include "src/profile/frame_name.h"
 
 namespace vesta::wire {
 namespace {
@@ -17,28 +17,12 @@ using profile::Location;
 using profile::LocationId;
 using profile::Profile;
 using profile::StackId;
-using profile::StringId;
 
 void AppendName(std::string_view name, std::string& out) {
   for (const char c : name) {
     const auto byte = static_cast<unsigned char>(c);
     out.push_back(c == ';' ? ':' : byte < 0x20 || byte == 0x7f ? ' ' : c);
   }
-}
-
-// "binary+0x1234": the place in the file, or in the mapping's own count where that is unknown.
-std::string AddressName(const Profile& profile, const Location& location) {
-  uint64_t offset = location.address;
-  std::string name(profile::MappingShortName(profile, location.mapping));
-  if (location.mapping != profile::kNoMapping) {
-    const profile::Mapping& mapping = profile.mapping(location.mapping);
-    if (offset >= mapping.memory_start && offset < mapping.memory_limit)
-      offset = offset - mapping.memory_start + mapping.file_offset;
-  }
-  if (!name.empty()) name += '+';
-  std::array<char, 24> text;
-  std::snprintf(text.data(), text.size(), "0x%llx", static_cast<unsigned long long>(offset));
-  return name + text.data();
 }
 
 class Encoder {
@@ -95,18 +79,16 @@ class Encoder {
       if (frames.empty()) frames.push_back(Frame(NameOf(location, nullptr, kernel)));
       location_frames_.Append(frames);
     }
-    no_stack_ = Frame("[no stack]");
+    no_stack_ = Frame(std::string(profile::kNoStackName));
   }
 
   // Of one line, or of a location without any.
   std::string NameOf(const Location& location, const Line* line, bool kernel) const {
     std::string text;
     if (line != nullptr) {
-      const profile::Function& function = profile_.function(line->function);
-      const StringId name = function.name == StringId{} ? function.system_name : function.name;
-      AppendName(profile_.String(name), text);
+      AppendName(profile_.String(profile::FunctionName(profile_, line->function)), text);
     }
-    if (text.empty()) AppendName(AddressName(profile_, location), text);
+    if (text.empty()) AppendName(profile::AddressName(profile_, location), text);
     if (kernel) text += "_[k]";
     return text;
   }

@@ -1,0 +1,21 @@
+// How a frame is called in every output, so that a name found in one is found in the others.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "src/profile/profile.h"
+
+namespace vesta::profile {
+
+// Stands for the frames of a sample that has none.
+inline constexpr std::string_view kNoStackName = "[no stack]";
+
+// The name for people, else the one that the image has; "" when there is neither.
+StringId FunctionName(const Profile& profile, FunctionId function);
+
+// Of code without a name: "binary+0x1234", "0x1234" without a binary.
+// Units: the place in the file, or in the mapping's own count where that is unknown.
+std::string AddressName(const Profile& profile, const Location& location);
+
+}  // namespace vesta::profile
