@@ -1,9 +1,14 @@
 # tools/dev deps [test]: install the Debian packages that are missing
 #
-# Reads tools/packages.txt; with "test" also tools/packages-test.txt. Quick when all are there.
+# Reads tools/packages.txt; with "test" also tools/packages-test.txt, and playwright and speedscope,
+# which Debian does not have, come into ~/.cache/vesta. Quick when all are there.
 # Installing needs root. Services of installed packages are not started.
 . "$VESTA_ROOT/tools/dev.d/lib/steps.sh"
 
 lists=("$VESTA_ROOT/tools/packages.txt")
 [ "${1:-}" != test ] || lists+=("$VESTA_ROOT/tools/packages-test.txt")
 install_packages "${lists[@]}"
+if [ "${1:-}" = test ]; then
+  . "$VESTA_ROOT/tools/dev.d/lib/page_tools.sh"
+  install_page_tools
+fi

@@ -1,8 +1,9 @@
 # tools/dev fresh [record|test]: prove the README on a bare Debian 12
 #
 # Makes a minimal Debian 12 root with debootstrap in a temporary folder (under $TMPDIR, else
-# /var/tmp; needs about 6 GB), gives it this machine's apt sources, keys and proxy settings, clones
-# the last commit into it and runs the two commands that README.md names there (or the one given).
+# /var/tmp; needs about 6 GB), gives it this machine's apt sources, keys, proxy and pip settings,
+# clones the last commit into it and runs the two commands that README.md names there (or the one
+# given).
 # Needs root. Everything is unmounted and removed at the end, also after a failure or Ctrl-C.
 # VESTA_TEST_KEEP=1 keeps the folder and says where it is.
 . "$VESTA_ROOT/tools/dev.d/lib/steps.sh"
@@ -24,6 +25,7 @@ copy_client_settings() {
     [ ! -d $path ] || { mkdir -p "$root$path"; cp -aL $path/. "$root$path/" 2>/dev/null || true; }
   done
   cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
+  [ ! -f /etc/pip.conf ] || cp -L /etc/pip.conf "$root/etc/"
 }
 
 # Runs one command line in the root, with nothing of this shell's environment but the network's.
@@ -31,7 +33,9 @@ inside() {
   local root=$1 name settings=()
   shift
   while read -r name; do settings+=("$name=${!name}"); done < <(compgen -e |
-    grep -iE '(_|^)(https?|ftp|no|all)_proxy$|(CA|CERT|SSL).*(FILE|BUNDLE|INFO|DIR|CERT|CERTS)$')
+    grep -iE -e '(_|^)(https?|ftp|no|all)_proxy$' \
+      -e '(CA|CERT|SSL).*(FILE|BUNDLE|INFO|DIR|CERT|CERTS)$' \
+      -e '^(pip_(cert|index_url)|npm_config_(cafile|registry))$')
   env -i HOME=/root TERM="${TERM:-dumb}" LANG=C.UTF-8 \
     PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     "${settings[@]}" chroot "$root" /bin/bash -c "cd /root/vesta && $*"

@@ -2,10 +2,10 @@
 #
 # The last line is "N passed, N failed, N skipped"; each failure and each skip says why above it.
 # The exit status is 0 only when nothing failed and something passed.
-# quick: lint and unit tests only, no root needed. page: only the unit tests of ui/, without a build.
-# Without either also: replay of the fuzz corpora,
-# end-to-end tests on the real binary, the same unit tests under ASan and UBSan, ten seconds of each
-# fuzzer, and the threads' tests under TSan. Reports stay in build/test-results/.
+# quick: lint and unit tests only, no root needed. page: only unit tests of ui/, without a build.
+# Without either also: replay of the fuzz corpora, end-to-end tests on the real binary, the same unit
+# tests under ASan and UBSan, ten seconds of each fuzzer, and the threads' tests under TSan. Reports
+# stay in build/test-results/.
 . "$VESTA_ROOT/tools/dev.d/lib/steps.sh"
 
 case ${1:-} in
