@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { contrast, oklch } from "./colour";
-import { changeStyle, DIM, FADED, KeyStyles, NORMAL, relativeChange, STYLE_COUNT, styleColours,
+import { changeStyle, DIM, FADED, isHatched, KeyStyles, NORMAL, relativeChange, STYLE_COUNT, styleColours,
   type Theme } from "./palette";
 
 const THEMES: Theme[] = ["light", "dark"];
@@ -54,6 +54,14 @@ test("less is blue, more is orange, the same is neither", () => {
   assert.ok(Math.abs(same.r - same.b) < 6);
   assert.notEqual(changeStyle(0.001), changeStyle(0));
   assert.equal(changeStyle(1), changeStyle(7));
+});
+
+test("code without a name has its binary's hue, hatched", () => {
+  const styles = new KeyStyles();
+  const named = styles.styleOf("libz.so.1", "native", "inflate");
+  const unnamed = styles.styleOf("libz.so.1", "unnamed", "inflate");
+  assert.ok(isHatched(unnamed) && !isHatched(named));
+  assert.deepEqual(styleColours("dark", named, NORMAL), styleColours("dark", unnamed, NORMAL));
 });
 
 test("change is measured against the larger side", () => {

@@ -14,6 +14,8 @@ export const VARIANTS = 3;
 
 // Functions of one key differ a little in lightness, so that neighbours can be told apart.
 const SHADES = 4;
+const HATCHED = SHADES; // added to the shade: code without a name of its own
+const PER_SLOT = 2 * SHADES;
 const HUES = 13; // of the wheel without the kernel's orange
 const TONES = 2;
 const WHEEL = HUES * TONES;
@@ -23,16 +25,14 @@ const CHANGE_STEPS = 20; // per direction
 const SLOT_ROOT = 0;
 const SLOT_PROCESS = 1;
 const SLOT_UNNAMED = 2;
-const SLOT_FOLDED = 3;
-const SLOT_REST = 4;
-const SLOT_KERNEL = 5;
+const SLOT_REST = 3;
+const SLOT_KERNEL = 4;
 const SLOT_WHEEL = SLOT_KERNEL + KERNEL_TONES;
 const SLOT_CHANGE = SLOT_WHEEL + WHEEL;
-const SLOT_COUNT = SLOT_CHANGE + Math.ceil((2 * CHANGE_STEPS + 1) / SHADES);
+const SLOT_COUNT = SLOT_CHANGE + Math.ceil((2 * CHANGE_STEPS + 1) / PER_SLOT);
 
-export const STYLE_COUNT = SLOT_COUNT * SHADES;
-export const REST_STYLE = SLOT_REST * SHADES;
-export const ROOT_STYLE = SLOT_ROOT * SHADES;
+export const STYLE_COUNT = SLOT_COUNT * PER_SLOT;
+export const REST_STYLE = SLOT_REST * PER_SLOT + HATCHED + 1;
 
 export interface Style {
   fill: string;
@@ -52,7 +52,7 @@ export function hashOf(text: string): number {
 // share lets a change of a tenth be seen beside one of the whole.
 export function changeStyle(change: number): number {
   const steps = Math.ceil(CHANGE_STEPS * Math.min(1, Math.pow(Math.abs(change), 0.6)) - 1e-9);
-  return SLOT_CHANGE * SHADES + CHANGE_STEPS + (change < 0 ? -steps : steps);
+  return SLOT_CHANGE * PER_SLOT + CHANGE_STEPS + (change < 0 ? -steps : steps);
 }
 
 // -1 = gone, 0 = the same, 1 = new; a doubling is 0.5, a halving -0.5.
@@ -96,12 +96,13 @@ export class KeyStyles {
 
   // Style of a function of this key; the shade comes from its name.
   styleOf(key: string, kind: FunctionKind, name: string): number {
-    return this.slotOf(key, kind) * SHADES + ((hashOf(name) >>> 4) % SHADES);
+    const hatched = kind === "unnamed" ? HATCHED : 0;
+    return this.slotOf(key, kind) * PER_SLOT + hatched + ((hashOf(name) >>> 4) % SHADES);
   }
 
   // Style of the key's swatch in the legend.
   swatchOf(key: string, kind: FunctionKind): number {
-    return this.slotOf(key, kind) * SHADES + 1;
+    return this.slotOf(key, kind) * PER_SLOT + 1;
   }
 }
 
@@ -112,13 +113,10 @@ function fixedSlot(kind: FunctionKind, key: string): number {
     case "process":
       return SLOT_PROCESS;
     case "unnamed":
-      return SLOT_UNNAMED;
-    case "folded":
-      return SLOT_FOLDED;
+      return key === "unnamed" ? SLOT_UNNAMED : -1;
     case "kernel":
       return SLOT_KERNEL + (hashOf(key) % KERNEL_TONES);
-    case "native":
-    case "other":
+    default:
       return -1;
   }
 }
@@ -128,7 +126,7 @@ interface ThemeColours {
   ink: Rgb;
   paper: Rgb;
   wheel: { lightness: number; chroma: number }[]; // per tone
-  grey: number; // lightness of process, folded, root
+  grey: number; // lightness of process and root
   unnamed: number;
   rest: number;
   neutral: number;
@@ -172,10 +170,10 @@ function wheelHue(place: number): number {
 }
 
 function fillOf(style: number, colours: ThemeColours): Rgb {
-  const slot = Math.floor(style / SHADES);
+  const slot = Math.floor(style / PER_SLOT);
   const shade = ((style % SHADES) - 1.5) * 0.016;
   if (slot >= SLOT_CHANGE) {
-    const step = style - SLOT_CHANGE * SHADES - CHANGE_STEPS;
+    const step = style - SLOT_CHANGE * PER_SLOT - CHANGE_STEPS;
     const share = Math.min(1, Math.abs(step) / CHANGE_STEPS);
     const lightness = colours.neutral + (colours.changeEnd - colours.neutral) * share;
     return oklch(lightness, step === 0 ? 0.004 : 0.02 + 0.12 * share, step < 0 ? 248 : 58);
@@ -194,8 +192,6 @@ function fillOf(style: number, colours: ThemeColours): Rgb {
       return oklch(colours.unnamed + shade, 0.01, 260);
     case SLOT_REST:
       return oklch(colours.rest, 0.006, 260);
-    case SLOT_FOLDED:
-      return oklch(colours.grey + shade, 0.03, 300);
     default:
       return oklch(colours.grey + shade, 0.012, 260);
   }
@@ -240,8 +236,7 @@ export function stylesOf(theme: Theme): Style[] {
   return styles;
 }
 
-// Boxes without a name of their own are hatched besides their colour.
+// Rests, and code without a name of its own, are hatched besides their colour.
 export function isHatched(style: number): boolean {
-  const slot = Math.floor(style / SHADES);
-  return slot === SLOT_UNNAMED || slot === SLOT_REST;
+  return style < SLOT_CHANGE * PER_SLOT && style % PER_SLOT >= HATCHED;
 }

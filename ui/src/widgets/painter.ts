@@ -1,0 +1,201 @@
+// Draws rows of boxes onto a canvas: all boxes of one colour, then the next colour, then the text.
+import { BOX_REST } from "../engine/protocol";
+import { isHatched, stylesOf, STYLE_COUNT, VARIANTS, type Style, type Theme } from "./palette";
+import { labelOf, ROW_PX, type Functions, type Scene } from "./scene";
+import { NARROWEST_TEXT_PX, TextFit } from "./text_fit";
+
+export const FONT =
+  '12px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Helvetica Neue", sans-serif';
+const BASELINE_PX = 14;
+const HATCHED_FROM_PX = 7;
+const HATCH_PX = 6;
+
+const PAGE: Record<Theme, string> = { light: "#ffffff", dark: "#16181d" };
+const HATCH: Record<Theme, string> = { light: "rgba(0,0,0,0.10)", dark: "rgba(255,255,255,0.09)" };
+
+export class Painter {
+  readonly text: TextFit;
+  private styles: Style[];
+  private hatch: HTMLCanvasElement;
+  // Work space of `draw`, kept between calls.
+  private readonly starts = new Uint32Array(STYLE_COUNT * VARIANTS + 1);
+  private order = new Uint32Array(0);
+
+  constructor(
+    private theme: Theme,
+    private readonly functions: Functions,
+    shorten: (name: string, charactersMax: number) => string,
+  ) {
+    this.styles = stylesOf(theme);
+    this.hatch = makeHatch(theme);
+    const context = document.createElement("canvas").getContext("2d");
+    if (context !== null) {
+      context.font = FONT;
+    }
+    const measure = (character: string): number => context?.measureText(character).width ?? 7;
+    this.text = new TextFit(measure, shorten);
+  }
+
+  setTheme(theme: Theme): void {
+    this.theme = theme;
+    this.styles = stylesOf(theme);
+    this.hatch = makeHatch(theme);
+  }
+
+  fillOf(paint: number): string {
+    return this.styles[paint].fill;
+  }
+
+  swatch(style: number): string {
+    return this.styles[style * VARIANTS].fill;
+  }
+
+  // Draws rows [first, end) of a scene; topOf gives the y of a row on this canvas.
+  // Cost: two passes over the boxes of these rows, text for those wide enough.
+  draw(
+    context: CanvasRenderingContext2D,
+    size: { widthPx: number; heightPx: number; ratio: number },
+    scene: Scene,
+    rows: { first: number; end: number; topOf: (row: number) => number },
+  ): void {
+    context.setTransform(size.ratio, 0, 0, size.ratio, 0, 0);
+    context.fillStyle = PAGE[this.theme];
+    context.fillRect(0, 0, size.widthPx, size.heightPx);
+    if (rows.first >= rows.end) {
+      return;
+    }
+    const first = scene.boxes.rowStart[rows.first];
+    const end = scene.boxes.rowStart[rows.end];
+    this.sortByPaint(scene, first, end);
+    this.fillBoxes(context, size.ratio, scene, end - first, rows.topOf);
+    this.writeLabels(context, size.ratio, scene, first, end, rows.topOf);
+  }
+
+  // Counting sort of boxes [first, end) by their paint, into `order`.
+  private sortByPaint(scene: Scene, first: number, end: number): void {
+    const starts = this.starts;
+    if (this.order.length < end - first) {
+      this.order = new Uint32Array((end - first) * 2);
+    }
+    starts.fill(0);
+    for (let i = first; i < end; i++) {
+      starts[scene.paint[i] + 1]++;
+    }
+    for (let paint = 1; paint < starts.length; paint++) {
+      starts[paint] += starts[paint - 1];
+    }
+    for (let i = first; i < end; i++) {
+      this.order[starts[scene.paint[i]]++] = i;
+    }
+  }
+
+  private fillBoxes(
+    context: CanvasRenderingContext2D,
+    ratio: number,
+    scene: Scene,
+    count: number,
+    topOf: (row: number) => number,
+  ): void {
+    const { x, width, row } = scene.boxes;
+    const pixel = 1 / ratio;
+    let paint = -1;
+    for (let at = 0; at < count; at++) {
+      const box = this.order[at];
+      if (scene.paint[box] !== paint) {
+        paint = scene.paint[box];
+        context.fillStyle = this.styles[paint].fill;
+      }
+      // Edges on whole device pixels: sharp, and cheap to fill.
+      const left = Math.round(x[box] * ratio) / ratio;
+      const right = Math.round((x[box] + width[box]) * ratio) / ratio;
+      const gap = right - left >= 3 ? 1 : right - left >= 2 * pixel ? pixel : 0;
+      context.fillRect(left, topOf(row[box]), right - left - gap, ROW_PX - 1);
+    }
+    this.hatchBoxes(context, scene, count, topOf);
+  }
+
+  private hatchBoxes(
+    context: CanvasRenderingContext2D,
+    scene: Scene,
+    count: number,
+    topOf: (row: number) => number,
+  ): void {
+    const { x, width, row } = scene.boxes;
+    let pattern: CanvasPattern | null = null;
+    for (let at = 0; at < count; at++) {
+      const box = this.order[at];
+      if (width[box] < HATCHED_FROM_PX || !isHatched(Math.floor(scene.paint[box] / VARIANTS))) {
+        continue;
+      }
+      if (pattern === null) {
+        pattern = context.createPattern(this.hatch, "repeat");
+        if (pattern === null) {
+          return;
+        }
+        context.fillStyle = pattern;
+      }
+      context.fillRect(x[box], topOf(row[box]), width[box] - 1, ROW_PX - 1);
+    }
+  }
+
+  private writeLabels(
+    context: CanvasRenderingContext2D,
+    ratio: number,
+    scene: Scene,
+    first: number,
+    end: number,
+    topOf: (row: number) => number,
+  ): void {
+    const { x, width, row, kind } = scene.boxes;
+    context.font = FONT;
+    context.textBaseline = "alphabetic";
+    let colour = "";
+    for (let box = first; box < end; box++) {
+      if (width[box] < NARROWEST_TEXT_PX) {
+        continue;
+      }
+      const label = labelOf(scene, box, this.functions);
+      const isRest = kind[box] === BOX_REST;
+      const text = isRest ? this.restLabel(label, width[box]) : this.text.fit(label, width[box]);
+      if (text === "") {
+        continue;
+      }
+      const wanted = this.styles[scene.paint[box]].text;
+      if (wanted !== colour) {
+        colour = wanted;
+        context.fillStyle = wanted;
+      }
+      const left = Math.round(x[box] * ratio) / ratio;
+      context.fillText(text, left + 4, topOf(row[box]) + BASELINE_PX);
+    }
+  }
+
+  // A rest's label loses whole words, not letters.
+  private restLabel(label: string, widthPx: number): string {
+    const room = widthPx - 8;
+    for (const text of [label, label.slice(0, label.indexOf(",")), label.split(" ")[0]]) {
+      if (this.text.widthOf(text) <= room) {
+        return text;
+      }
+    }
+    return "";
+  }
+}
+
+function makeHatch(theme: Theme): HTMLCanvasElement {
+  const tile = document.createElement("canvas");
+  tile.width = HATCH_PX;
+  tile.height = HATCH_PX;
+  const context = tile.getContext("2d");
+  if (context !== null) {
+    context.strokeStyle = HATCH[theme];
+    context.lineWidth = 1.5;
+    context.beginPath();
+    for (const shift of [-HATCH_PX, 0, HATCH_PX]) {
+      context.moveTo(shift - 1, HATCH_PX + 1);
+      context.lineTo(shift + HATCH_PX + 1, -1);
+    }
+    context.stroke();
+  }
+  return tile;
+}
