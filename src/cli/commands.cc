@@ -13,7 +13,8 @@ constexpr CommandSpec kCommands[] = {
      "vesta record [OPTIONS] [-- COMMAND...]\n",
      "vesta record --duration 10s                      the whole machine for ten seconds\n"
      "vesta record --pid 1234 -d 30s -o cpu.pb.gz      one process, also as a pprof file\n"
-     "vesta record -o a.folded -- make -j8             a command and all that it starts\n"
+     "vesta record -o a.html -- make -j8               a command and all that it starts, as a "
+     "page\n"
      "vesta record -F 499 -d 5s -n 50                  finer, with a longer table\n",
      "The table is always printed; each -o adds a file. Ctrl-C ends the recording and keeps what\n"
      "was collected. With --duration and COMMAND the recording stops then, and vesta waits for\n"
@@ -24,13 +25,38 @@ constexpr CommandSpec kCommands[] = {
     {"top", kTop, "print the table of a recorded profile, or a live one",
      "vesta top FILE [OPTIONS]\n"
      "vesta top [OPTIONS]                              live, until Ctrl-C\n",
-     "vesta top cpu.pb.gz                              a file of vesta, or any pprof file\n"
+     "vesta top cpu.pb.gz                              a file of vesta, or of another profiler\n"
      "vesta top cpu.pb.gz --sort total -n 50           by time with callees, a longer table\n"
      "vesta top cpu.pb.gz --json                       for programs\n"
      "vesta top --pid 1234                             one process, live\n",
-     "FILE may be a pprof file of another tool, packed or not.\n"
+     "FILE may be pprof, folded stacks, speedscope, text of perf script, perf.data, Java Flight\n"
+     "Recorder or a V8 CPU profile, packed by gzip or not; its content tells.\n"
      "\n"
      "Exit status: 0; 130 after Ctrl-C; 125 for a failure of vesta itself.\n"},
+    {"convert", kConvert, "turn a profile of any format into a page, a picture or another format",
+     "vesta convert IN OUT [OPTIONS]\n",
+     "vesta convert cpu.pb.gz cpu.html                 a page that opens everywhere, in one file\n"
+     "vesta convert rec.jfr rec.pb.gz                  for the tools of pprof\n"
+     "perf script | vesta convert - perf.svg           from standard input\n"
+     "vesta convert heap.pb.gz - --to folded --type inuse_space\n",
+     "IN may be pprof, folded stacks, speedscope, text of perf script, perf.data, Java Flight\n"
+     "Recorder or a V8 CPU profile, packed by gzip or not; its content tells, --from forces it.\n"
+     "OUT tells its format by its name: .html, .svg, .pb.gz (pprof), .folded, .speedscope.json or\n"
+     ".firefox.json. What that format cannot hold is said on standard error. - is standard input\n"
+     "or output.\n"
+     "\n"
+     "Exit status: 0; 125 for a failure, and then OUT is as it was.\n"},
+    {"diff", kDiff, "compare two profiles: which functions use more now, and which less",
+     "vesta diff BEFORE AFTER [OPTIONS]\n",
+     "vesta diff old.pb.gz new.pb.gz                   a table, largest change first\n"
+     "vesta diff old.pb.gz new.pb.gz --normalize       shares, when one ran longer\n"
+     "vesta diff old.pb.gz new.pb.gz -o change.html    as a page with both sides\n"
+     "vesta diff old.pb.gz new.pb.gz --json            for programs\n",
+     "BEFORE and AFTER may be of any format that `vesta convert` reads, also of two. A change "
+     "that\n"
+     "may as well be chance, as the numbers of samples tell, is marked.\n"
+     "\n"
+     "Exit status: 0, whatever changed; 125 for a failure.\n"},
     {"doctor", kDoctor, "say what this machine allows, what is missing and how to mend it",
      "vesta doctor [OPTIONS]\n",
      "vesta doctor\n"
@@ -157,10 +183,15 @@ const CommandSpec* FindCommand(std::string_view name) {
 }
 
 std::string CommandsOf(const OptionSpec& option) {
-  std::string text;
+  std::vector<std::string> names;
   for (const CommandSpec& command : kCommands) {
-    if ((option.commands & command.bit) == 0) continue;
-    text += (text.empty() ? "`vesta " : " and `vesta ") + std::string(command.name) + "`";
+    if ((option.commands & command.bit) != 0)
+      names.push_back("`vesta " + std::string(command.name) + "`");
+  }
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += names[i];
   }
   return text;
 }

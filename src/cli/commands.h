@@ -21,7 +21,7 @@ struct CommandSpec {
 std::span<const CommandSpec> AllCommands();
 const CommandSpec* FindCommand(std::string_view name);
 
-// "`vesta record` and `vesta top`"
+// "`vesta record`, `vesta top` and `vesta diff`"
 std::string CommandsOf(const OptionSpec& option);
 
 std::string OverviewHelp();

@@ -5,10 +5,12 @@
 #include <numeric>
 #include <optional>
 #include <string_view>
+#include <tuple>
 
 #include "src/cli/commands.h"
 #include "src/cli/option_table.h"
-#include "src/wire/profile_file.h"
+#include "src/cli/values.h"
+#include "src/wire/profile_format.h"
 
 namespace vesta::cli {
 namespace {
@@ -313,8 +315,20 @@ void CheckSettings(const CommandSpec& command, const Inputs& inputs, Collector& 
     collector.Problem("--all and --pid exclude each other: leave one of them away");
   }
   for (const std::string& output : settings.outputs) {
-    const auto format = wire::FormatOfName(output);
-    if (!format.ok()) collector.Problem("--output: " + format.error().message());
+    if (command.bit == kDiff) {
+      const auto format = ParseDiffFormat(output);
+      if (!format.ok()) collector.Problem("--output: " + format.error().message());
+    } else if (const auto format = wire::FormatOfName(output); !format.ok()) {
+      collector.Problem("--output: " + format.error().message());
+    }
+  }
+  if (settings.from != "auto") {
+    const auto format = wire::ReadableFormatOfWord(settings.from);
+    if (!format.ok()) collector.Problem("--from " + settings.from + " " + format.error().message());
+  }
+  if (settings.to != "auto") {
+    const auto format = wire::WritableFormatOfWord(settings.to);
+    if (!format.ok()) collector.Problem("--to " + settings.to + " " + format.error().message());
   }
   if ((settings.ring_bytes & (settings.ring_bytes - 1)) != 0) {
     collector.Problem("ring-size must be a power of two, such as 64k, 1M or 8M");
@@ -332,7 +346,7 @@ void CheckSettings(const CommandSpec& command, const Inputs& inputs, Collector& 
 
 // Options of the live table mean nothing for a file, and the other way round.
 void CheckTop(const Arguments& arguments, const TopOptions& options, Collector& collector) {
-  constexpr std::string_view kOfFile[] = {"type"};
+  constexpr std::string_view kOfFile[] = {"type", "from"};
   constexpr std::string_view kOfBoth[] = {"rows", "sort", "format", "state-dir"};
   const auto is_in = [](auto& flags, std::string_view flag) {
     return std::find(std::begin(flags), std::end(flags), flag) != std::end(flags);
@@ -350,9 +364,48 @@ void CheckTop(const Arguments& arguments, const TopOptions& options, Collector& 
   }
 }
 
+// Exactly two words; `usage` is said when there are fewer or more.
+std::pair<std::string, std::string> TwoWords(const Arguments& arguments, const std::string& usage,
+                                             Collector& collector) {
+  const auto& words = arguments.words;
+  if (words.size() > 2) collector.Problem("'" + words[2] + "' is one too many: " + usage);
+  if (words.size() < 2) {
+    collector.Problem((words.empty() ? "two files are needed: " : "a second file is needed: ") +
+                      usage);
+    return {};
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    if (words[i].empty()) collector.Problem("a file's name is empty: " + usage);
+  }
+  return {words[0], words[1]};
+}
+
+ConvertOptions FinishConvert(const Arguments& arguments, Collector& collector) {
+  ConvertOptions options{collector.settings(), {}, {}};
+  std::tie(options.in, options.out) = TwoWords(arguments, "vesta convert IN OUT", collector);
+  if (options.to == "auto" && !options.out.empty()) {
+    const auto format = wire::FormatOfName(options.out);
+    if (!format.ok()) collector.Problem(format.error().message() + "; or give --to FORMAT");
+  }
+  return options;
+}
+
+DiffOptions FinishDiff(const Arguments& arguments, Collector& collector) {
+  DiffOptions options{collector.settings(), {}, {}};
+  std::tie(options.before, options.after) =
+      TwoWords(arguments, "vesta diff BEFORE AFTER", collector);
+  if (options.before == "-" && options.after == "-")
+    collector.Problem("standard input can be one side only: give a file for the other");
+  return options;
+}
+
 std::variant<Request, Problems> Finish(const CommandSpec& command, Arguments&& arguments,
                                        Collector& collector) {
   Request request;
+  if (command.bit != kRecord) {
+    arguments.words.insert(arguments.words.end(), arguments.after_dashes.begin(),
+                           arguments.after_dashes.end());
+  }
   if (command.bit == kRecord) {
     RecordOptions options{collector.settings(), arguments.after_dashes};
     if (arguments.has_dashes && options.command.empty()) {
@@ -366,18 +419,18 @@ std::variant<Request, Problems> Finish(const CommandSpec& command, Arguments&& a
     request = std::move(options);
   } else if (command.bit == kTop) {
     TopOptions options{collector.settings(), {}};
-    arguments.words.insert(arguments.words.end(), arguments.after_dashes.begin(),
-                           arguments.after_dashes.end());
     if (!arguments.words.empty()) options.file = arguments.words[0];
     if (arguments.words.size() > 1) {
       collector.Problem("`vesta top` reads one FILE; '" + arguments.words[1] + "' is one too many");
     }
     CheckTop(arguments, options, collector);
     request = std::move(options);
+  } else if (command.bit == kConvert) {
+    request = FinishConvert(arguments, collector);
+  } else if (command.bit == kDiff) {
+    request = FinishDiff(arguments, collector);
   } else {
     DoctorOptions options{collector.settings(), collector.Effective()};
-    arguments.words.insert(arguments.words.end(), arguments.after_dashes.begin(),
-                           arguments.after_dashes.end());
     if (!arguments.words.empty()) {
       collector.Problem("`vesta doctor` takes no argument: '" + arguments.words[0] + "'");
     }

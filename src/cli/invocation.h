@@ -29,7 +29,8 @@ struct HelpRequest {
 };
 struct VersionRequest {};
 
-using Request = std::variant<RecordOptions, TopOptions, DoctorOptions, HelpRequest, VersionRequest>;
+using Request = std::variant<RecordOptions, TopOptions, ConvertOptions, DiffOptions, DoctorOptions,
+                             HelpRequest, VersionRequest>;
 
 // At least one; each names cause and remedy.
 struct Problems {

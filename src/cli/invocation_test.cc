@@ -114,7 +114,7 @@ TEST(InvocationTest, EveryProblemIsListedAtOnce) {
   shell.environment.emplace_back("VESTA_FREQENCY", "10");
   shell.environment.emplace_back("VESTA_SORT", "down");
   EXPECT_EQ(
-      shell.Refuse("record --duraton 10s -F 5000 -o a.svg --ring-size 100k --all -p 1 x"),
+      shell.Refuse("record --duraton 10s -F 5000 -o a.txt --ring-size 100k --all -p 1 x"),
       "--duraton is not an option of `vesta record`; did you mean --duration?\n"
       "/etc/vesta.conf:1: the key 'frequncy' is not known; did you mean frequency?\n"
       "/etc/vesta.conf:2: 'rows' is no setting: write key = value\n"
@@ -124,8 +124,9 @@ TEST(InvocationTest, EveryProblemIsListedAtOnce) {
       "VESTA_FREQENCY in the environment is not known; did you mean VESTA_FREQUENCY?\n"
       "-F 5000 is out of range: give 1 to 1000\n"
       "--all and --pid exclude each other: leave one of them away\n"
-      "--output: the name a.svg does not tell the format; let it end in .pb.gz, .pprof or .prof "
-      "(pprof), .pb (pprof without gzip) or .folded (folded stacks)\n"
+      "--output: the name a.txt does not tell the format; let it end in .pb.gz .pprof .prof .pb "
+      "(pprof), .folded (folded stacks), .speedscope.json (speedscope), .firefox.json "
+      ".profile.json (Firefox Profiler), .html (HTML) or .svg (SVG)\n"
       "ring-size must be a power of two, such as 64k, 1M or 8M\n"
       "'10s' is no option; a command to record comes after --: vesta record -- 10s\n");
 }
@@ -144,14 +145,25 @@ TEST(InvocationTest, RefusalsSayTheRemedy) {
       {"record -o", "-o needs a value"},
       {"record -o folded", "does not tell the format"},
       {"record -z", "-z is not an option of `vesta record`"},
-      {"record --json", "--json is an option of `vesta top` and `vesta doctor`"},
+      {"record --json", "--json is an option of `vesta top`, `vesta diff` and `vesta doctor`"},
       {"record --ring-size 32M", "ring-size is more than a quarter of memory-limit"},
       {"record --table-budget 200M", "table-budget is larger than memory-limit"},
-      {"top -o a.folded", "-o is an option of `vesta record`, not of `vesta top`"},
+      {"top -o a.folded", "-o is an option of `vesta record` and `vesta diff`, not of `vesta top`"},
       {"top a b", "'b' is one too many"},
       {"top a --frequency 10", "--frequency 10 is for the live table"},
       {"top a --interval 2s", "--interval 2s is for the live table"},
       {"top --type cpu", "--type cpu is for a FILE"},
+      {"top --from jfr", "--from jfr is for a FILE"},
+      {"top a --from svg", "--from svg is not known: give pprof, folded, "},
+      {"convert", "two files are needed: vesta convert IN OUT"},
+      {"convert a.jfr", "a second file is needed: vesta convert IN OUT"},
+      {"convert a b.svg c", "'c' is one too many: vesta convert IN OUT"},
+      {"convert a b.json", "the name b.json does not tell the format"},
+      {"convert a b --to jfr", "--to jfr is not known: give pprof, folded, "},
+      {"convert a b.svg --from mp3", "--from mp3 is not known: give pprof, folded, "},
+      {"diff a", "a second file is needed: vesta diff BEFORE AFTER"},
+      {"diff - -", "standard input can be one side only"},
+      {"diff a b -o c.folded", "does not tell how to show a difference; let it end in .html"},
       {"doctor now", "takes no argument"},
       {"help now", "no help on 'now'"},
   };
@@ -171,6 +183,22 @@ TEST(InvocationTest, TopReadsAFileOrIsLive) {
   EXPECT_EQ(Shell().Accept<TopOptions>("top a.pb.gz --rows 3 --json").file, "a.pb.gz");
   EXPECT_EQ(Shell().Accept<TopOptions>("top -- -odd-name").file, "-odd-name");
   EXPECT_EQ(Shell().Accept<TopOptions>("top -i 2s").interval_ns, 2'000'000'000u);
+}
+
+TEST(InvocationTest, ConvertAndDiffTakeTwoFiles) {
+  const auto convert = Shell().Accept<ConvertOptions>("convert --type cpu - a.svg --by thread");
+  EXPECT_EQ(convert.in, "-");
+  EXPECT_EQ(convert.out, "a.svg");
+  EXPECT_EQ(convert.type, "cpu");
+  EXPECT_EQ(convert.by, "thread");
+  EXPECT_EQ(Shell().Accept<ConvertOptions>("convert a - --to folded").to, "folded");
+  EXPECT_EQ(Shell().Accept<ConvertOptions>("convert -- -a b.html").in, "-a");
+  const auto diff = Shell().Accept<DiffOptions>("diff a b -o x.html -o y.json --normalize --json");
+  EXPECT_EQ(diff.before, "a");
+  EXPECT_EQ(diff.after, "b");
+  EXPECT_TRUE(diff.normalize);
+  EXPECT_EQ(diff.outputs, (std::vector<std::string>{"x.html", "y.json"}));
+  EXPECT_EQ(diff.format, Format::kJson);
 }
 
 TEST(InvocationTest, StateIsKeptWhereTheUserMayWrite) {

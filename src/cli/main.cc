@@ -91,6 +91,8 @@ struct Runner {
   int operator()(const TopOptions& options) const {
     return options.file.empty() ? RunLiveTop(options) : RunTopFile(options);
   }
+  int operator()(const ConvertOptions& options) const { return RunConvert(options); }
+  int operator()(const DiffOptions& options) const { return RunDiff(options); }
   int operator()(const DoctorOptions& options) const { return RunDoctor(options); }
   int operator()(const HelpRequest& request) const { return PrintHelp(request); }
   int operator()(const VersionRequest&) const { return PrintOut("vesta " VESTA_VERSION "\n"); }

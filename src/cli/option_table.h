@@ -12,7 +12,7 @@
 namespace vesta::cli {
 
 // Bits: an option belongs to a set of commands.
-enum CommandSet : unsigned { kRecord = 1, kTop = 2, kDoctor = 4 };
+enum CommandSet : unsigned { kRecord = 1, kTop = 2, kDoctor = 4, kConvert = 8, kDiff = 16 };
 
 enum class OptionKind : uint8_t {
   kDuration,

@@ -16,6 +16,7 @@ enum class UnwindLoop : uint8_t { kAuto, kBpfLoop, kBounded };
 
 // Values of all options; a command reads those that options.def gives it.
 // Units: in the member's name; 0 stands for the words "none" and "auto" of the table.
+// from and to are "auto" or a word of a format that can be read, or written.
 // state_dir is never "auto" nor empty after parsing; symbol_cache is empty when it is off, and
 // debuginfod when there is no server.
 struct Settings {
@@ -44,6 +45,17 @@ struct TopOptions : Settings {
   std::string file;  // empty = live
 };
 
+// Parsed so that OUT's name or --to tells a format that can be written.
+struct ConvertOptions : Settings {
+  std::string in;  // "-" = standard input
+  std::string out;
+};
+
+struct DiffOptions : Settings {
+  std::string before;  // files
+  std::string after;
+};
+
 // A setting that is not the default, and where it comes from.
 struct EffectiveSetting {
   std::string name;    // as on the command line, without dashes
@@ -56,9 +68,11 @@ struct DoctorOptions : Settings {
 };
 
 // Each runs one command to its end and returns the exit code of vesta.
-int RunRecord(const RecordOptions& options);  // record.cc
-int RunLiveTop(const TopOptions& options);    // live_top.cc
-int RunTopFile(const TopOptions& options);    // top_file.cc
-int RunDoctor(const DoctorOptions& options);  // doctor.cc
+int RunRecord(const RecordOptions& options);    // record.cc
+int RunLiveTop(const TopOptions& options);      // live_top.cc
+int RunTopFile(const TopOptions& options);      // top_file.cc
+int RunConvert(const ConvertOptions& options);  // convert.cc
+int RunDiff(const DiffOptions& options);        // diff.cc
+int RunDoctor(const DoctorOptions& options);    // doctor.cc
 
 }  // namespace vesta::cli

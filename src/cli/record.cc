@@ -5,10 +5,12 @@
 #include <optional>
 #include <string>
 
+#include "src/base/printable.h"
 #include "src/cli/agent_session.h"
 #include "src/cli/cpu_limit.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
+#include "src/cli/profile_output.h"
 #include "src/cli/progress.h"
 #include "src/cli/recorded_command.h"
 #include "src/cli/top_view.h"
@@ -28,7 +30,8 @@ class Recording {
   base::Result<int> Run() {
     RETURN_IF_ERROR(CheckChoice(options_.pids, !options_.command.empty() && !options_.all));
     for (const std::string& path : options_.outputs) {
-      RETURN_IF_ERROR(wire::CheckProfilePath(path));
+      ASSIGN_OR_RETURN(const wire::OutputFormat format, wire::FormatOfName(path));
+      RETURN_IF_ERROR(CheckOutput(path, format));
     }
     RETURN_IF_ERROR(Start());
     while (!IsOver()) {
@@ -129,10 +132,8 @@ class Recording {
 
     int status = PrintTable(profile, book, builder.kernel_names_problem());
     for (const std::string& path : options_.outputs) {
-      if (const auto written = wire::WriteProfileFile(path, profile); !written.ok()) {
+      if (const auto written = WriteOutput(path, profile, book); !written.ok()) {
         status = ReportFailure("record", written.error());
-      } else if (!options_.quiet && path != "-") {
-        std::fprintf(stderr, "wrote %s\n", path.c_str());
       }
     }
     if (const auto saved = SaveBook(options_.state_dir, book); !saved.ok()) {
@@ -141,6 +142,20 @@ class Recording {
                    saved.error().message().c_str());
     }
     return status;
+  }
+
+  // Says what was written and what its format could not hold.
+  base::Result<void> WriteOutput(const std::string& path, const profile::Profile& profile,
+                                 const RecordingBook& book) {
+    ASSIGN_OR_RETURN(const wire::OutputFormat format, wire::FormatOfName(path));
+    progress_.Say("writing " + base::Printable(path));
+    OutputOptions output = OutputOptionsOf(options_, profile.DefaultSampleTypeIndex(), path);
+    output.notes = QualityNotes(book);
+    ASSIGN_OR_RETURN(const std::string bytes, EncodeOutput(profile, format, output));
+    RETURN_IF_ERROR(wire::WriteWholeFile(path, bytes));
+    progress_.Clear();
+    SayWritten(path, LossesOfOutput(profile, format, output), options_.quiet);
+    return {};
   }
 
   int PrintTable(const profile::Profile& profile, const RecordingBook& book,

@@ -119,4 +119,14 @@ Result<bool> ParseFlag(std::string_view text) {
   return Error(ErrorCode::kInvalidInput, "is neither yes nor no");
 }
 
+Result<DiffFormat> ParseDiffFormat(std::string_view path) {
+  if (path.ends_with(".html")) return DiffFormat::kHtml;
+  if (path.ends_with(".svg")) return DiffFormat::kSvg;
+  if (path.ends_with(".json")) return DiffFormat::kJson;
+  return Error(ErrorCode::kInvalidInput,
+               "the name " + std::string(path) +
+                   " does not tell how to show a difference; let it end in .html (a page), .svg or "
+                   ".json");
+}
+
 }  // namespace vesta::cli

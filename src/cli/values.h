@@ -25,4 +25,8 @@ base::Result<uint64_t> ParseCount(std::string_view text);
 // yes, true, on, 1 and no, false, off, 0.
 base::Result<bool> ParseFlag(std::string_view text);
 
+// What the name of a file that shows a difference asks for: .html, .svg or .json.
+enum class DiffFormat : uint8_t { kHtml, kSvg, kJson };
+base::Result<DiffFormat> ParseDiffFormat(std::string_view path);
+
 }  // namespace vesta::cli

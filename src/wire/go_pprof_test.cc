@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "src/flame/top_table.h"
+#include "src/wire/pprof_encoder.h"
 #include "src/wire/profile_file.h"
 #include "test/support/synthetic_profile.h"
 
@@ -172,7 +173,7 @@ TEST_F(GoPprofTest, GoMadeProfilesSurviveOurReaderAndWriter) {
   for (const char* file : {"cpu.prof", "heap.prof", "mutex.prof"}) {
     SCOPED_TRACE(file);
     const Profile profile = Read(Path(file));
-    ASSERT_TRUE(WriteProfileFile(Path("ours.pb.gz"), profile).ok());
+    ASSERT_TRUE(WriteWholeFile(Path("ours.pb.gz"), EncodePprof(profile)).ok());
     const Output theirs = Pprof("-raw " + Path(file));
     const Output ours = Pprof("-raw " + Path("ours.pb.gz"));
     ASSERT_EQ(theirs.status, 0);
@@ -186,7 +187,7 @@ TEST_F(GoPprofTest, OurProfilesSurviveGosReaderAndWriter) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const Profile profile =
         SyntheticProfile({.seed = seed, .samples = 30, .mappings = 1, .odd_content = false});
-    ASSERT_TRUE(WriteProfileFile(Path("ours.pb.gz"), profile).ok());
+    ASSERT_TRUE(WriteWholeFile(Path("ours.pb.gz"), EncodePprof(profile)).ok());
     const Output proto = Pprof("-proto -output=" + Path("theirs.pb.gz") + " " + Path("ours.pb.gz"));
     ASSERT_EQ(proto.status, 0);
     const Profile back = Read(Path("theirs.pb.gz"));
@@ -207,7 +208,7 @@ TEST_F(GoPprofTest, GoReadsOddProfilesOfOursToo) {
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const Profile profile = SyntheticProfile({.seed = seed, .samples = 30});
-    ASSERT_TRUE(WriteProfileFile(Path("odd.pb"), profile).ok());
+    ASSERT_TRUE(WriteWholeFile(Path("odd.pb"), EncodePprof(profile)).ok());
     for (const char* report : {"-raw", "-top", "-traces", "-peek=."}) {
       const Output output = Pprof(std::string(report) + " " + Path("odd.pb"));
       EXPECT_EQ(output.status, 0) << report;

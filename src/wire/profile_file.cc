@@ -11,39 +11,18 @@
 #include <memory>
 #include <optional>
 
-#include "src/wire/folded_decoder.h"
-#include "src/wire/folded_encoder.h"
+#include "src/base/descriptor.h"
 #include "src/wire/gzip.h"
-#include "src/wire/pprof_decoder.h"
-#include "src/wire/pprof_encoder.h"
 
 namespace vesta::wire {
 namespace {
 
+using base::Descriptor;
 using base::ErrnoError;
 using base::Error;
 using base::ErrorCode;
 using base::Result;
 using profile::Profile;
-
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  ~Fd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  int get() const { return fd_; }
-  int Release() {
-    const int fd = fd_;
-    fd_ = -1;
-    return fd;
-  }
-
- private:
-  int fd_;
-};
 
 Result<std::string> ReadAll(int fd, uint64_t size_bytes_max) {
   const Error too_large(ErrorCode::kExhausted,
@@ -80,62 +59,15 @@ int WriteAll(int fd, std::string_view bytes) {
   return 0;
 }
 
-// What a file is that people might give us by mistake; nullptr when we do not know it.
-const char* OtherFormat(std::string_view bytes) {
-  struct Known {
-    std::string_view start;
-    const char* what;
-  };
-  static constexpr Known kKnown[] = {
-      {"PERFILE2", "it is a perf.data file, which vesta does not read"},
-      {"go 1.", "it is a Go execution trace and no profile; `go tool trace` reads it"},
-      {"heap profile:", "it is in pprof's old text format; `go tool pprof -proto` converts it"},
-      {"--- ", "it is in one of pprof's old text formats; `go tool pprof -proto` converts it"},
-      {"\x7f\x45LF", "it is a program and no profile"},
-      {"FLR", "it is a Java Flight Recorder file, which vesta does not read"},
-      {"{", "it is JSON; vesta reads pprof and folded stacks"},
-      {"<", "it is HTML, XML or SVG; vesta reads pprof and folded stacks"},
-  };
-  for (const Known& known : kKnown) {
-    if (bytes.starts_with(known.start)) return known.what;
-  }
-  return nullptr;
-}
-
-// A pprof message always holds bytes below 0x20 near its start; text holds none but white space.
-bool LooksLikeText(std::string_view bytes) {
-  constexpr size_t kLookBytes = 4096;
-  return std::ranges::all_of(bytes.substr(0, kLookBytes), [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte >= 0x20 || c == '\t' || c == '\n' || c == '\r';
-  });
-}
-
-bool IsUtf16(std::string_view bytes) {
-  return bytes.starts_with("\xff\xfe") || bytes.starts_with("\xfe\xff");
-}
-
-std::string Encode(const Profile& profile, ProfileFormat format) {
-  switch (format) {
-    case ProfileFormat::kFolded:
-      return EncodeFolded(profile);
-    case ProfileFormat::kPprof:
-      return EncodePprof(profile, {.gzip = false});
-    case ProfileFormat::kPprofGzip:
-      break;
-  }
-  return EncodePprof(profile);
-}
-
 // The error of a write that ended early: what was needed, what became of an old file, what to do.
 Error WriteError(const std::string& path, size_t size_bytes, int errno_value, bool has_old_file) {
   const Error cause = ErrnoError("writing " + path, errno_value);
   std::string text = cause.message() + "; nothing was saved";
   if (has_old_file) text += ", the old file is unchanged";
   if (errno_value == ENOSPC || errno_value == EDQUOT || errno_value == EFBIG)
-    text += "; the profile needs " + HumanBytes(size_bytes) + ": make room or choose another -o";
+    text += "; it needs " + HumanBytes(size_bytes) + ": make room or choose another place";
   else
-    text += "; choose another -o";
+    text += "; choose another place";
   return Error(cause.code(), text);
 }
 
@@ -155,7 +87,7 @@ Result<Target> FindTarget(const std::string& path) {
     return target;
   }
   if (S_ISDIR(status.st_mode))
-    return Error(ErrorCode::kInvalidInput, path + " is a folder; name a file in it with -o");
+    return Error(ErrorCode::kInvalidInput, path + " is a folder; name a file in it");
   if (!S_ISREG(status.st_mode)) {
     target.direct = true;
     return target;
@@ -168,9 +100,9 @@ Result<Target> FindTarget(const std::string& path) {
 }
 
 Result<void> WriteDirectly(const std::string& path, std::string_view bytes) {
-  const Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666));
-  if (fd.get() < 0) return WriteError(path, bytes.size(), errno, false);
-  const int failed = WriteAll(fd.get(), bytes);
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666));
+  if (file.fd() < 0) return WriteError(path, bytes.size(), errno, false);
+  const int failed = WriteAll(file.fd(), bytes);
   if (failed != 0) return WriteError(path, bytes.size(), failed, false);
   return {};
 }
@@ -179,17 +111,16 @@ Result<void> WriteBeside(const Target& target, std::string_view bytes) {
   const std::string temporary = target.path + ".tmp-" + std::to_string(::getpid());
   const bool has_old_file = target.old_file.has_value();
   ::unlink(temporary.c_str());  // of a process with this pid that was killed
-  const int made = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (made < 0) return WriteError(target.path, bytes.size(), errno, has_old_file);
-  Fd fd(made);
-  int failed = WriteAll(fd.get(), bytes);
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd < 0) return WriteError(target.path, bytes.size(), errno, has_old_file);
+  int failed = WriteAll(fd, bytes);
   if (failed == 0 && target.old_file) {
     // Not being allowed to give the file away is no reason to lose it.
-    if (::fchown(fd.get(), target.old_file->st_uid, target.old_file->st_gid) == 0)
-      failed = ::fchmod(fd.get(), target.old_file->st_mode & 07777) == 0 ? 0 : errno;
+    if (::fchown(fd, target.old_file->st_uid, target.old_file->st_gid) == 0)
+      failed = ::fchmod(fd, target.old_file->st_mode & 07777) == 0 ? 0 : errno;
   }
   // Some file systems report a full disk only here.
-  if (::close(fd.Release()) != 0 && failed == 0) failed = errno;
+  if (::close(fd) != 0 && failed == 0) failed = errno;
   if (failed == 0 && ::rename(temporary.c_str(), target.path.c_str()) != 0) failed = errno;
   if (failed == 0) return {};
   ::unlink(temporary.c_str());
@@ -198,53 +129,20 @@ Result<void> WriteBeside(const Target& target, std::string_view bytes) {
 
 }  // namespace
 
-Result<ProfileFormat> FormatOfName(std::string_view path) {
-  if (path.ends_with(".folded")) return ProfileFormat::kFolded;
-  if (path.ends_with(".pb")) return ProfileFormat::kPprof;
-  if (path.ends_with(".pb.gz") || path.ends_with(".pprof") || path.ends_with(".prof") ||
-      path == "-" || path.starts_with("/dev/"))
-    return ProfileFormat::kPprofGzip;
-  return Error(ErrorCode::kInvalidInput,
-               "the name " + std::string(path) +
-                   " does not tell the format; let it end in .pb.gz, .pprof or .prof (pprof), .pb "
-                   "(pprof without gzip) or .folded (folded stacks)");
-}
-
-Result<Profile> DecodeProfile(std::string_view bytes, const std::string& name,
-                              uint64_t size_bytes_max) {
-  if (bytes.empty()) return Error(ErrorCode::kCorrupt, name + ": it is empty");
-  std::string plain;
-  if (IsGzip(bytes)) {
-    auto result = Gunzip(bytes, size_bytes_max);
-    if (!result.ok()) return std::move(result).error().Context(name);
-    plain = std::move(result).value();
-    bytes = plain;
-    if (bytes.empty()) return Error(ErrorCode::kCorrupt, name + ": it is empty inside gzip");
-  }
-  auto profile = IsUtf16(bytes) || LooksLikeText(bytes)
-                     ? DecodeFolded(bytes)
-                     : DecodePprof(bytes, {.decoded_bytes_max = size_bytes_max});
-  // Only now: a folded line may begin like another format, "<module>;..." for one.
-  const char* const other = profile.ok() ? nullptr : OtherFormat(bytes);
-  if (other != nullptr) return Error(ErrorCode::kUnsupported, name + ": " + other);
-  return std::move(profile).Context(name);
-}
-
-Result<Profile> ReadProfileFile(const std::string& path, uint64_t size_bytes_max) {
+Result<Profile> ReadProfileFile(const std::string& path, const DecodeOptions& options) {
   if (path == "-") {
-    auto bytes = ReadAll(STDIN_FILENO, size_bytes_max);
+    auto bytes = ReadAll(STDIN_FILENO, options.size_bytes_max);
     if (!bytes.ok()) return std::move(bytes).error().Context("standard input");
-    return DecodeProfile(*bytes, "standard input", size_bytes_max);
+    return DecodeProfile(*bytes, "standard input", options);
   }
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  if (fd.get() < 0) return ErrnoError("opening " + path, errno);
-  auto bytes = ReadAll(fd.get(), size_bytes_max);
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (file.fd() < 0) return ErrnoError("opening " + path, errno);
+  auto bytes = ReadAll(file.fd(), options.size_bytes_max);
   if (!bytes.ok()) return std::move(bytes).error().Context(path);
-  return DecodeProfile(*bytes, path, size_bytes_max);
+  return DecodeProfile(*bytes, path, options);
 }
 
-Result<void> CheckProfilePath(const std::string& path) {
-  if (const auto format = FormatOfName(path); !format.ok()) return format.error();
+Result<void> CheckOutputPath(const std::string& path) {
   if (path == "-") return {};
   ASSIGN_OR_RETURN(const Target target, FindTarget(path));
   if (target.direct) return {};
@@ -255,14 +153,12 @@ Result<void> CheckProfilePath(const std::string& path) {
   if (::access(folder.c_str(), W_OK | X_OK) != 0) {
     const Error error = ErrnoError("its folder " + folder, errno);
     return Error(error.code(),
-                 "writing " + path + " will fail: " + error.message() + "; choose another -o");
+                 "writing " + path + " will fail: " + error.message() + "; choose another place");
   }
   return {};
 }
 
-Result<void> WriteProfileFile(const std::string& path, const Profile& profile) {
-  ASSIGN_OR_RETURN(const ProfileFormat format, FormatOfName(path));
-  const std::string bytes = Encode(profile, format);
+Result<void> WriteWholeFile(const std::string& path, std::string_view bytes) {
   if (path == "-") {
     const int failed = WriteAll(STDOUT_FILENO, bytes);
     if (failed != 0) return WriteError("standard output", bytes.size(), failed, false);

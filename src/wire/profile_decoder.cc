@@ -1,0 +1,61 @@
+#include "src/wire/profile_decoder.h"
+
+#include "src/wire/folded_decoder.h"
+#include "src/wire/gzip.h"
+#include "src/wire/perf_script_decoder.h"
+#include "src/wire/pprof_decoder.h"
+
+namespace vesta::wire {
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+using profile::Profile;
+
+Result<Profile> Decode(std::string_view bytes, ProfileFormat format, const DecodeOptions& options) {
+  switch (format) {
+    case ProfileFormat::kFolded:
+      return DecodeFolded(bytes);
+    case ProfileFormat::kPprof:
+      return DecodePprof(bytes, {.decoded_bytes_max = options.size_bytes_max});
+    case ProfileFormat::kPerfScript:
+      return DecodePerfScript(bytes);
+    default:
+      return Error(ErrorCode::kUnsupported,
+                   "it is " + std::string(SpecOf(format).title) + ", which vesta does not read");
+  }
+}
+
+// Why a file could not be read: its own fault, or it is something else than what was tried.
+Error Explain(const Error& error, const Sniffed& sniffed, const DecodeOptions& options) {
+  if (options.from && *options.from != sniffed.format && sniffed.otherwise.empty()) {
+    return Error(ErrorCode::kInvalidInput, "it is " + std::string(SpecOf(sniffed.format).title) +
+                                               ", not " + std::string(SpecOf(*options.from).title) +
+                                               " as --from says (" + error.message() + ")");
+  }
+  if (options.from || sniffed.otherwise.empty()) return error;
+  return Error(ErrorCode::kUnsupported,
+               std::string(sniffed.otherwise) + "; vesta reads " + ReadableFormats());
+}
+
+}  // namespace
+
+Result<Profile> DecodeProfile(std::string_view bytes, const std::string& name,
+                              const DecodeOptions& options) {
+  if (bytes.empty()) return Error(ErrorCode::kCorrupt, name + ": it is empty");
+  std::string plain;
+  if (IsGzip(bytes)) {
+    auto result = Gunzip(bytes, options.size_bytes_max);
+    if (!result.ok()) return std::move(result).error().Context(name);
+    plain = std::move(result).value();
+    bytes = plain;
+    if (bytes.empty()) return Error(ErrorCode::kCorrupt, name + ": it is empty inside gzip");
+  }
+  const Sniffed sniffed = SniffFormat(bytes);
+  auto profile = Decode(bytes, options.from.value_or(sniffed.format), options);
+  if (!profile.ok()) return Explain(profile.error(), sniffed, options).Context(name);
+  return profile;
+}
+
+}  // namespace vesta::wire

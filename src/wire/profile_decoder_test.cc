@@ -1,0 +1,80 @@
+#include "src/wire/profile_decoder.h"
+
+#include <gtest/gtest.h>
+
+#include "src/wire/folded_encoder.h"
+#include "src/wire/gzip.h"
+#include "src/wire/pprof_encoder.h"
+#include "test/support/synthetic_profile.h"
+
+namespace vesta::wire {
+namespace {
+
+std::string Packed(std::string_view bytes) {
+  GzipWriter gzip(1);
+  gzip.Write(bytes);
+  return gzip.Finish();
+}
+
+std::string ErrorOf(std::string_view bytes, const DecodeOptions& options = {}) {
+  const auto result = DecodeProfile(bytes, "f", options);
+  return result.ok() ? "read" : result.error().message();
+}
+
+constexpr std::string_view kList =
+    "; vesta reads pprof, folded stacks, speedscope, text of perf script, perf.data, Java Flight "
+    "Recorder or V8 CPU profile";
+
+TEST(ProfileDecoderTest, FormatsAreToldByContentPackedOrNot) {
+  const auto profile = test::SyntheticProfile({.seed = 9, .odd_content = false});
+  const std::string texts[] = {EncodePprof(profile, {.gzip = false}), EncodeFolded(profile)};
+  for (const std::string& text : texts) {
+    const auto plain = DecodeProfile(text, "f");
+    const auto packed = DecodeProfile(Packed(text), "f");
+    ASSERT_TRUE(plain.ok() && packed.ok());
+    EXPECT_EQ(test::DumpProfile(*plain), test::DumpProfile(*packed));
+  }
+  EXPECT_EQ(test::DumpProfile(*DecodeProfile(texts[0], "f")), test::DumpProfile(profile));
+}
+
+TEST(ProfileDecoderTest, ErrorsSayWhatTheFileIs) {
+  const struct {
+    std::string_view bytes;
+    std::string message;
+  } cases[] = {
+      {"", "it is empty"},
+      {std::string_view("\x7f\x45LF\x02\x01\x01\0", 8),
+       "it is a program and no profile" + std::string(kList)},
+      {std::string_view("go 1.22 trace\0\0\0", 16),
+       "it is a Go execution trace and no profile; `go tool trace` reads it" + std::string(kList)},
+      {"<svg>\n", "it is HTML, XML or SVG, which vesta does not read" + std::string(kList)},
+      {"some notes\n", "no folded stacks: line 1 does not end in a space and a whole number"},
+      {"\x1f\x8b\x08", "gzip data is truncated"},
+      {std::string_view("\x0a\x7f\x03\x04", 4),
+       "no valid pprof profile: its protobuf is damaged or truncated (end of buffer exception)"},
+      {"\x01\x02\x03\x04", "it is in no format that vesta knows" + std::string(kList)},
+  };
+  for (const auto& c : cases) EXPECT_EQ(ErrorOf(c.bytes), "f: " + c.message);
+  EXPECT_EQ(ErrorOf(Packed("")), "f: it is empty inside gzip");
+  EXPECT_EQ(ErrorOf("<module>;f 3\n"), "read") << "folded, although it begins like HTML";
+}
+
+TEST(ProfileDecoderTest, ForcedFormatIsTriedAndContradictionIsSaid) {
+  EXPECT_EQ(ErrorOf("a;b 1\n", {.from = ProfileFormat::kFolded}), "read");
+  EXPECT_EQ(ErrorOf("a 1 1.5: x 3\n", {.from = ProfileFormat::kFolded}), "read")
+      << "it looks like perf script, and is folded for whoever says so";
+  EXPECT_EQ(ErrorOf("a;b 1\n", {.from = ProfileFormat::kPprof}),
+            "f: it is folded stacks, not pprof as --from says (no valid pprof profile: profile 0: "
+            "field 12 has wire type 1)");
+  EXPECT_EQ(ErrorOf("\x01\x02\x03\x04", {.from = ProfileFormat::kPprof}),
+            "f: no valid pprof profile: its protobuf is damaged or truncated (invalid tag "
+            "exception)");
+}
+
+TEST(ProfileDecoderTest, LimitHoldsForWhatGzipMakesOfIt) {
+  const std::string packed = Packed("a;b " + std::string(100'000, ' ') + "1\n");
+  EXPECT_NE(ErrorOf(packed, {.size_bytes_max = 50'000}).find("larger than"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace vesta::wire
