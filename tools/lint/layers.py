@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 GROUND = ["src/base", "abi"]
 NOUNS = GROUND + ["src/profile", "src/object", "src/dwarf"]
 SHAPES = NOUNS + ["src/symbolize", "src/symbolize/index", "src/symbolize/index_build", "src/wire",
-                  "src/flame", "src/page"]
+                  "src/flame"]
 STAGES = ["src/agent/process", "src/agent/unwind", "src/agent/runtime", "src/agent/aggregate",
           "src/agent/limits", "src/agent/naming"]
 
@@ -37,7 +37,7 @@ MAY_SEE = {
     "src/wire": NOUNS,
     "src/flame": NOUNS,
     "ui": [],  # the built page as bytes; tools/lint/page.py has the layers inside
-    "src/page": NOUNS + ["src/flame", "ui"],
+    "src/page": NOUNS + ["src/wire", "src/flame"],
     "src/agent/process": SHAPES,
     # the walker's steps, compiled for the host, and the tables that it reads
     "src/agent/unwind": SHAPES + ["bpf/unwind"],
@@ -48,7 +48,7 @@ MAY_SEE = {
     "src/agent/naming": SHAPES + ["src/agent/process"],
     "src/agent/source": SHAPES + STAGES,
     "src/agent": SHAPES + STAGES + ["src/agent/source"],
-    "src/cli": SHAPES + STAGES + ["src/agent/source", "src/agent"],
+    "src/cli": SHAPES + STAGES + ["src/agent/source", "src/agent", "src/page", "ui"],
     "test/support": SHAPES + STAGES,
     "test/programs": [],
     "bench": SHAPES + STAGES + ["src/agent/source", "src/agent"],
