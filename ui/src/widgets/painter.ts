@@ -50,6 +50,10 @@ export class Painter {
     return this.styles[style * VARIANTS].fill;
   }
 
+  swatchText(style: number): string {
+    return this.styles[style * VARIANTS].text;
+  }
+
   // Draws rows [first, end) of a scene; topOf gives the y of a row on this canvas.
   // Cost: two passes over the boxes of these rows, text for those wide enough.
   draw(

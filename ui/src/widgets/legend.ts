@@ -1,0 +1,114 @@
+// What the colours mean. A click on an entry leaves only its boxes lit, with Ctrl or Shift one more,
+// again takes it off. In a comparison: the scale from less to more.
+import type { LegendEntry } from "../engine/protocol";
+import { button, make, press, show } from "./dom";
+import { formatShare, formatValue, shareOf, sum } from "./format";
+import { changeStyle, KeyStyles } from "./palette";
+import type { Painter } from "./painter";
+
+const ENTRIES_MAX = 200; // more cannot be told apart, nor read
+const SCALE = [-1, -0.5, -0.2, -0.05, 0, 0.05, 0.2, 0.5, 1];
+const SCALE_LABELS: Record<string, string> = { "-1": "gone", "-0.5": "half", "0": "same",
+  "0.5": "double", "1": "new" };
+
+export interface LegendEvents {
+  select(keys: string[]): void;
+  menu(entry: LegendEntry, x: number, y: number): void;
+}
+
+export class Legend {
+  readonly element: HTMLDivElement;
+  private readonly list: HTMLDivElement;
+  private readonly all: HTMLButtonElement;
+  private selected: string[] = [];
+  private isOpen = false;
+
+  constructor(private readonly painter: Painter, private readonly events: LegendEvents) {
+    this.list = make("div", { class: "vesta-legend-list", role: "group", label: "Legend" });
+    this.all = button({ class: "vesta-quiet", testId: "legend-all", text: "All",
+      aria: { expanded: "false" }, onClick: () => this.toggle() });
+    this.element = make("div", { class: "vesta-legend", testId: "legend" }, [this.list, this.all]);
+  }
+
+  private toggle(): void {
+    this.isOpen = !this.isOpen;
+    this.element.classList.toggle("open", this.isOpen);
+    this.all.setAttribute("aria-expanded", String(this.isOpen));
+    this.all.textContent = this.isOpen ? "Less" : "All";
+  }
+
+  showEntries(
+    entries: LegendEntry[], styles: KeyStyles, selected: string[], unit: string,
+  ): void {
+    this.selected = selected;
+    const whole = entries.reduce((all, entry) => all + sum(entry.self), 0);
+    const buttons = entries.slice(0, ENTRIES_MAX).map((entry) => {
+      const own = sum(entry.self);
+      const swatch = make("span", { class: "vesta-swatch" });
+      swatch.style.backgroundColor = this.painter.swatch(styles.swatchOf(entry.key, entry.kind));
+      const share = formatShare(shareOf(own, whole));
+      const one = button({ class: "vesta-legend-entry", testId: "legend-entry",
+        data: { key: entry.key }, title: `${entry.label}: ${formatValue(own, unit)} self, ${share}`,
+        pressed: selected.includes(entry.key), onClick: (event) => this.onClick(entry, event) },
+        [swatch, make("span", { class: "vesta-legend-label", text: entry.label }),
+          make("span", { class: "vesta-legend-share", text: share })]);
+      one.addEventListener("contextmenu", (event) => {
+        event.preventDefault();
+        const frame = one.getBoundingClientRect();
+        const isMouse = event.clientX !== 0 || event.clientY !== 0;
+        this.events.menu(entry, isMouse ? event.clientX : frame.left,
+          isMouse ? event.clientY : frame.bottom);
+      });
+      return one;
+    });
+    this.list.replaceChildren(...buttons);
+    if (entries.length > ENTRIES_MAX) {
+      const more = entries.length - ENTRIES_MAX;
+      this.list.append(make("span", { class: "vesta-legend-share", text: `and ${more} more` }));
+    }
+    this.mark();
+    show(this.all, entries.length > 3);
+  }
+
+  setSelected(selected: string[]): void {
+    this.selected = selected;
+    this.mark();
+  }
+
+  private mark(): void {
+    this.element.classList.toggle("filtered", this.selected.length > 0);
+    for (const one of this.list.querySelectorAll<HTMLElement>("[data-key]")) {
+      press(one, this.selected.includes(one.dataset.key ?? ""));
+    }
+  }
+
+  private onClick(entry: LegendEntry, event: MouseEvent): void {
+    const isIn = this.selected.includes(entry.key);
+    if (event.ctrlKey || event.metaKey || event.shiftKey) {
+      this.events.select(isIn ? this.selected.filter((key) => key !== entry.key)
+        : [...this.selected, entry.key]);
+      return;
+    }
+    this.events.select(isIn && this.selected.length === 1 ? [] : [entry.key]);
+  }
+
+  // The scale of a comparison.
+  showScale(sideNames: string[]): void {
+    this.selected = [];
+    this.mark();
+    show(this.all, false);
+    const steps = SCALE.map((change) => {
+      const step = make("span", { class: "vesta-scale-step", text: SCALE_LABELS[change] ?? "" });
+      step.style.backgroundColor = this.painter.swatch(changeStyle(change));
+      step.style.color = this.painter.swatchText(changeStyle(change));
+      return step;
+    });
+    this.list.replaceChildren(make("div", { class: "vesta-scale", testId: "legend-scale", role: "img",
+      label: `Blue: less in ${sideNames[1]}; orange: more; grey: the same, or within noise` }, [
+      make("span", { class: "vesta-legend-share", text: `less in ${sideNames[1]}` }),
+      make("span", { class: "vesta-scale-steps" }, steps),
+      make("span", { class: "vesta-legend-share", text: "more" }),
+      make("span", { class: "vesta-legend-note", text: "grey: the same, or within sampling noise" }),
+    ]));
+  }
+}
