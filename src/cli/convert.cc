@@ -21,9 +21,8 @@ base::Result<void> Convert(const ConvertOptions& options) {
   Progress progress(options.quiet);
   progress.Say("reading " + base::Printable(options.in));
   ASSIGN_OR_RETURN(const profile::Profile profile, ReadInput(options.in, options));
-  ASSIGN_OR_RETURN(const size_t sample_type, ChooseSampleType(profile, options));
+  ASSIGN_OR_RETURN(const OutputOptions output, OutputOptionsOf(options, profile, options.in));
   progress.Say("writing " + base::Printable(options.out));
-  const OutputOptions output = OutputOptionsOf(options, sample_type, options.in);
   ASSIGN_OR_RETURN(const std::string bytes, EncodeOutput(profile, format, output));
   RETURN_IF_ERROR(wire::WriteWholeFile(options.out, bytes));
   progress.Clear();

@@ -5,11 +5,16 @@
 #include <cstdio>
 
 #include "src/base/printable.h"
+#include "src/cli/profile_input.h"
+#include "src/page/html_page.h"
+#include "src/page/page_data.h"
 #include "src/wire/folded_encoder.h"
 #include "src/wire/gzip.h"
 #include "src/wire/losses.h"
 #include "src/wire/pprof_encoder.h"
 #include "src/wire/profile_file.h"
+#include "src/wire/speedscope_encoder.h"
+#include "ui/ui_assets.h"
 
 namespace vesta::cli {
 namespace {
@@ -21,15 +26,38 @@ using profile::Profile;
 using wire::OutputFormat;
 using wire::ProfileFormat;
 
+// The tree that pictures are drawn from, with the wanted sample type in front.
+Result<flame::StackTree> TreeOf(const Profile& profile, const OutputOptions& options) {
+  const flame::TreeInput input{&profile, options.title};
+  ASSIGN_OR_RETURN(flame::StackTree tree,
+                   flame::MakeStackTree({&input, 1}, {.root_labels = options.first_frame_labels}));
+  if (options.sample_type) tree.value_type = *options.sample_type;
+  return tree;
+}
+
+Result<std::string> EncodeHtml(const Profile& profile, const OutputOptions& options) {
+  ASSIGN_OR_RETURN(const flame::StackTree tree, TreeOf(profile, options));
+  return HtmlOfTree(tree, options);
+}
+
 Result<std::string> EncodePlain(const Profile& profile, ProfileFormat format,
                                 const OutputOptions& options) {
   switch (format) {
     case ProfileFormat::kFolded: {
       wire::FoldedEncodeOptions folded;
-      folded.first_frame_label =
-          options.first_frame_labels.empty() ? "" : options.first_frame_labels[0];
+      folded.first_frame_labels = options.first_frame_labels;
+      folded.sample_type = options.sample_type;
       return wire::EncodeFolded(profile, folded);
     }
+    case ProfileFormat::kSpeedscope: {
+      wire::SpeedscopeEncodeOptions speedscope;
+      speedscope.name = options.title;
+      speedscope.first_frame_labels = options.first_frame_labels;
+      speedscope.sample_type = options.sample_type;
+      return wire::EncodeSpeedscope(profile, speedscope);
+    }
+    case ProfileFormat::kHtml:
+      return EncodeHtml(profile, options);
     default:
       return Error(ErrorCode::kUnsupported,
                    "vesta does not write " + std::string(wire::SpecOf(format).title));
@@ -44,11 +72,32 @@ std::string Gzip(std::string_view bytes) {
 
 }  // namespace
 
-OutputOptions OutputOptionsOf(const Settings& settings, size_t sample_type,
-                              const std::string& name) {
+Result<std::string> HtmlOfTree(const flame::StackTree& tree, const OutputOptions& options) {
+  ASSIGN_OR_RETURN(const std::string data,
+                   page::EncodePageData(tree, {options.title, options.notes}));
+  return page::RenderHtmlPage({.title = options.title,
+                               .page_data = data,
+                               .script = ui::FlamePageScript(),
+                               .style = ui::FlamePageStyle()});
+}
+
+std::vector<std::string> FirstFrameLabels(const std::string& by) {
+  if (by == "none") return {};
+  // A thread is told together with its process.
+  std::vector<std::string> labels;
+  if (by == profile::kLabelPid || by == profile::kLabelTid || by == profile::kLabelThread)
+    labels.emplace_back(profile::kLabelProcess);
+  labels.push_back(by);
+  return labels;
+}
+
+Result<OutputOptions> OutputOptionsOf(const Settings& settings, const Profile& profile,
+                                      const std::string& name) {
   OutputOptions options;
-  options.sample_type = sample_type;
-  if (settings.by != "none") options.first_frame_labels = {settings.by};
+  if (settings.type != "auto") {
+    ASSIGN_OR_RETURN(options.sample_type, ChooseSampleType(profile, settings));
+  }
+  options.first_frame_labels = FirstFrameLabels(settings.by);
   options.title = settings.title == "auto" ? NameOfFile(name) : settings.title;
   return options;
 }
@@ -74,7 +123,11 @@ Result<void> CheckOutput(const std::string& path, OutputFormat format) {
 
 std::string LossesOfOutput(const Profile& profile, OutputFormat format,
                            const OutputOptions& options) {
-  const wire::LossOptions losses = {options.sample_type, options.first_frame_labels};
+  const size_t preferred = format.format == ProfileFormat::kFolded
+                               ? wire::FoldedSampleTypeIndex(profile)
+                               : profile.DefaultSampleTypeIndex();
+  const wire::LossOptions losses = {options.sample_type.value_or(preferred),
+                                    options.first_frame_labels};
   return wire::LossText(wire::LossesOf(profile, format.format, losses), format.format);
 }
 

@@ -3,31 +3,42 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "src/base/result.h"
 #include "src/cli/options.h"
+#include "src/flame/stack_tree.h"
 #include "src/profile/profile.h"
 #include "src/wire/profile_format.h"
 
 namespace vesta::cli {
 
 struct OutputOptions {
-  size_t sample_type = 0;  // to show; the only one in formats that hold one
+  // To show, and the only one in formats that hold one; nothing = as the format prefers.
+  std::optional<size_t> sample_type = std::nullopt;
   std::vector<std::string> first_frame_labels;
   std::string title;
   std::vector<std::string> notes = {};  // what a reader must know: lost samples, ...
 };
 
+// The labels that become first frames for a value of --by.
+std::vector<std::string> FirstFrameLabels(const std::string& by);
+
 // As the settings say; `name` is the title where they give none.
-OutputOptions OutputOptionsOf(const Settings& settings, size_t sample_type,
-                              const std::string& name);
+// Errors: InvalidInput when the profile lacks the sample type of --type.
+base::Result<OutputOptions> OutputOptionsOf(const Settings& settings,
+                                            const profile::Profile& profile,
+                                            const std::string& name);
 
 // Errors: InvalidInput, Exhausted where a picture cannot be made of the profile.
 base::Result<std::string> EncodeOutput(const profile::Profile& profile, wire::OutputFormat format,
                                        const OutputOptions& options);
+
+// A page of a tree of one or two sides. Errors: as page::EncodePageData.
+base::Result<std::string> HtmlOfTree(const flame::StackTree& tree, const OutputOptions& options);
 
 // Before the work begins: whether bytes of this format can be written there.
 // Errors: as wire::CheckOutputPath; InvalidInput for binary data on a terminal.

@@ -149,7 +149,7 @@ class Recording {
                                  const RecordingBook& book) {
     ASSIGN_OR_RETURN(const wire::OutputFormat format, wire::FormatOfName(path));
     progress_.Say("writing " + base::Printable(path));
-    OutputOptions output = OutputOptionsOf(options_, profile.DefaultSampleTypeIndex(), path);
+    ASSIGN_OR_RETURN(OutputOptions output, OutputOptionsOf(options_, profile, path));
     output.notes = QualityNotes(book);
     ASSIGN_OR_RETURN(const std::string bytes, EncodeOutput(profile, format, output));
     RETURN_IF_ERROR(wire::WriteWholeFile(path, bytes));

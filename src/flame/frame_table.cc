@@ -101,8 +101,9 @@ uint32_t ProfileFrames::PlaceOf(profile::LocationId location) {
   return known;
 }
 
-uint32_t ProfileFrames::PlaceOfLabel(profile::StringId text) {
-  const PlaceFrame frame{table_.InternFunction(String(text), 0, FunctionKind::kProcess), kNoLine};
+uint32_t ProfileFrames::PlaceOfLabel(const profile::Label& label) {
+  const uint32_t name = table_.InternString(profile::LabelFrameName(profile_, label));
+  const PlaceFrame frame{table_.InternFunction(name, 0, FunctionKind::kProcess), kNoLine};
   return table_.InternPlace({&frame, 1});
 }
 

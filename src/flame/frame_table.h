@@ -65,7 +65,7 @@ class ProfileFrames {
   ProfileFrames(const profile::Profile& profile, FrameTable& table, Aliases aliases);
 
   uint32_t PlaceOf(profile::LocationId location);
-  uint32_t PlaceOfLabel(profile::StringId text);
+  uint32_t PlaceOfLabel(const profile::Label& label);
   uint32_t PlaceOfNoStack();
 
  private:

@@ -217,8 +217,8 @@ class PlaceTrie {
     known = 0;
     for (const std::string& key : options_.root_labels) {
       for (const profile::Label& label : profile.labels(labels)) {
-        if (label.is_number() || profile.String(label.key) != key) continue;
-        known = trie_.Child(known, frames.PlaceOfLabel(label.text));
+        if (profile.String(label.key) != key) continue;
+        known = trie_.Child(known, frames.PlaceOfLabel(label));
         break;
       }
     }

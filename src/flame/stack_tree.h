@@ -83,7 +83,7 @@ struct TreeInput {
 };
 
 struct StackTreeOptions {
-  // Text labels that become frames below the root, in this order; samples without one have none.
+  // Labels that become frames below the root, in this order; samples without one have none.
   std::vector<std::string> root_labels = {std::string(profile::kLabelProcess)};
   size_t nodes_max = size_t{1} << 24;  // less with more than 16 columns
 };

@@ -24,4 +24,12 @@ std::string AddressName(const Profile& profile, const Location& location) {
   return name + text.data();
 }
 
+std::string LabelFrameName(const Profile& profile, const Label& label) {
+  if (!label.is_number()) return std::string(profile.String(label.text));
+  std::string name(profile.String(label.key));
+  name += ' ' + std::to_string(label.number);
+  if (label.unit != StringId{}) name += ' ' + std::string(profile.String(label.unit));
+  return name;
+}
+
 }  // namespace vesta::profile

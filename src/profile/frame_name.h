@@ -18,4 +18,7 @@ StringId FunctionName(const Profile& profile, FunctionId function);
 // Units: the place in the file, or in the mapping's own count where that is unknown.
 std::string AddressName(const Profile& profile, const Location& location);
 
+// Of a frame that stands for a label: its text, or "pid 1234" for a number.
+std::string LabelFrameName(const Profile& profile, const Label& label);
+
 }  // namespace vesta::profile

@@ -32,7 +32,7 @@ class Encoder {
 
   std::string Run() {
     // Lines are kept as lists of frame numbers, so that a million of them are no million texts.
-    const size_t type = FoldedSampleTypeIndex(profile_);
+    const size_t type = options_.sample_type.value_or(FoldedSampleTypeIndex(profile_));
     if (profile_.sample_types().empty()) return {};
     NameFrames();
     std::vector<uint32_t> line;
@@ -95,12 +95,14 @@ class Encoder {
 
   void FillLine(size_t sample, std::vector<uint32_t>& line) {
     line.clear();
-    for (const Label& label : profile_.labels(profile_.sample_labels(sample))) {
-      if (label.is_number() || profile_.String(label.key) != options_.first_frame_label) continue;
-      std::string text;
-      AppendName(profile_.String(label.text), text);
-      line.push_back(Frame(std::move(text)));
-      break;
+    for (const std::string& key : options_.first_frame_labels) {
+      for (const Label& label : profile_.labels(profile_.sample_labels(sample))) {
+        if (profile_.String(label.key) != key) continue;
+        std::string text;
+        AppendName(profile::LabelFrameName(profile_, label), text);
+        line.push_back(Frame(std::move(text)));
+        break;
+      }
     }
     const auto stack = profile_.stack(profile_.sample_stack(sample));
     if (stack.empty()) line.push_back(no_stack_);

@@ -1,16 +1,20 @@
 // Profile -> folded lines, for flame graph tools.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "src/profile/profile.h"
 
 namespace vesta::wire {
 
 struct FoldedEncodeOptions {
-  // Label whose text becomes the first frame; samples without it start with their outermost frame.
-  std::string first_frame_label = std::string(profile::kLabelProcess);
-  bool kernel_suffix = true;  // "_[k]" behind the names of kernel functions
+  // Labels that become the first frames, in this order; samples without one start with the next.
+  std::vector<std::string> first_frame_labels = {std::string(profile::kLabelProcess)};
+  std::optional<size_t> sample_type = std::nullopt;  // nothing = FoldedSampleTypeIndex
+  bool kernel_suffix = true;                         // "_[k]" behind the names of kernel functions
 };
 
 // Shape: one line per distinct line of names, in order of first sight: frames root first, ';'
@@ -18,7 +22,9 @@ struct FoldedEncodeOptions {
 //        In a name ';' becomes ':' and control characters become ' '. A frame without a name is
 //        "binary+0xoffset", "0xaddress" without a binary, a stack without frames "[no stack]".
 //        Lines whose value is 0 are left out.
-// Units: of the sample type that FoldedSampleTypeIndex names: samples where the profile has them.
+// Units: of options.sample_type, else of the one that FoldedSampleTypeIndex names: samples where
+// the
+//        profile has them.
 // Source: docs/formats/folded.md.
 std::string EncodeFolded(const profile::Profile& profile, const FoldedEncodeOptions& options = {});
 

@@ -57,10 +57,23 @@ TEST(FoldedTest, WritesRootFirstBehindTheProcessWithKernelSuffix) {
             "my app;main;leaf function 3\n"
             "my app;main;leaf function;ksys_read_[k] 2\n"
             "main 1\n");
-  EXPECT_EQ(EncodeFolded(profile, {.first_frame_label = "", .kernel_suffix = false}),
+  EXPECT_EQ(EncodeFolded(profile, {.first_frame_labels = {}, .kernel_suffix = false}),
             "main;leaf function 3\n"
             "main;leaf function;ksys_read 2\n"
             "main 1\n");
+}
+
+TEST(FoldedTest, ChosenLabelsAndSampleTypeAreWritten) {
+  Profile profile = Empty();
+  const LocationId root = Frame(profile, "main", "/bin/app");
+  const profile::Label labels[] = {profile.NumberLabel("pid", 12),
+                                   profile.TextLabel("process", "app")};
+  const int64_t values[] = {1, 1000};
+  profile.AddSample(profile.InternStack({&root, 1}), profile.InternLabels(labels), values);
+  Add(profile, {root}, 2);
+  EXPECT_EQ(EncodeFolded(profile, {.first_frame_labels = {"process", "pid"}, .sample_type = 1}),
+            "app;pid 12;main 1000\n"
+            "main 2000\n");
 }
 
 TEST(FoldedTest, ReplacesWhatWouldBreakALine) {

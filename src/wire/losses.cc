@@ -41,7 +41,7 @@ Holds HoldsOf(ProfileFormat format) {
     case ProfileFormat::kFolded:
       return {.negative_values = true};
     case ProfileFormat::kSpeedscope:
-      return {.sample_types = true, .files = true, .lines = true, .columns = true};
+      return {.sample_types = true, .files = true, .start_lines = true, .binaries = true};
     case ProfileFormat::kFirefox:
       return {.files = true,
               .lines = true,
@@ -124,7 +124,7 @@ class Finder {
     if (no_files && no_lines) {
       Lose("file and line of " + Count(both, "function"));
     } else if (no_files || no_lines) {
-      Lose((no_files ? "the file of " : "the line of ") + Count(both, "function"));
+      Lose((no_files ? "the file of " : "the lines of ") + Count(both, "function"));
     }
     if (start_lines != 0 && !holds_.start_lines && holds_.lines)
       Lose("the first line of " + Count(start_lines, "function"));
@@ -239,8 +239,8 @@ std::string LossText(const std::vector<std::string>& losses, ProfileFormat to) {
   if (losses.empty()) return {};
   const bool plural =
       losses.size() > 1 || (!losses[0].starts_with("the ") && !losses[0].starts_with("which ")) ||
-      losses[0].starts_with("the labels ") || losses[0].starts_with("the sample types ") ||
-      losses[0].starts_with("the negative ");
+      losses[0].starts_with("the labels ") || losses[0].starts_with("the lines ") ||
+      losses[0].starts_with("the sample types ") || losses[0].starts_with("the negative ");
   std::string text(SpecOf(to).title);
   text += ": ";
   for (size_t i = 0; i < losses.size(); ++i) {

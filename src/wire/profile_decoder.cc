@@ -4,6 +4,7 @@
 #include "src/wire/gzip.h"
 #include "src/wire/perf_script_decoder.h"
 #include "src/wire/pprof_decoder.h"
+#include "src/wire/speedscope_decoder.h"
 
 namespace vesta::wire {
 namespace {
@@ -19,6 +20,8 @@ Result<Profile> Decode(std::string_view bytes, ProfileFormat format, const Decod
       return DecodeFolded(bytes);
     case ProfileFormat::kPprof:
       return DecodePprof(bytes, {.decoded_bytes_max = options.size_bytes_max});
+    case ProfileFormat::kSpeedscope:
+      return DecodeSpeedscope(bytes);
     case ProfileFormat::kPerfScript:
       return DecodePerfScript(bytes);
     default:

@@ -37,7 +37,7 @@ struct Frame {
   StringId image;
   int64_t line = 0;
   int64_t column = 0;
-  bool is_label = false;
+  StringId label;  // the key of the label that it stands for; "" = it is code
 };
 
 class Encoder {
@@ -52,7 +52,8 @@ class Encoder {
     out_ += "\"name\":";
     AppendJsonString(options_.name, out_);
     out_ += ",\"activeProfileIndex\":";
-    AppendNumber(types_ == 0 ? 0 : static_cast<int64_t>(profile_.DefaultSampleTypeIndex()), out_);
+    const size_t first = options_.sample_type.value_or(profile_.DefaultSampleTypeIndex());
+    AppendNumber(types_ == 0 ? 0 : static_cast<int64_t>(first), out_);
     out_ += ",\n\"shared\":{\"frames\":[";
     for (size_t i = 0; i < frames_.size(); ++i) {
       out_ += i == 0 ? "\n" : ",\n";
@@ -78,7 +79,7 @@ class Encoder {
     const uint32_t id = frame_index_.FindOrInsert(hash, fresh, [&](uint32_t other) {
       const Frame& row = frames_[other];
       return row.name == frame.name && row.file == frame.file && row.image == frame.image &&
-             row.is_label == frame.is_label &&
+             row.label == frame.label &&
              (!by_line || (row.line == frame.line && row.column == frame.column));
     });
     if (id == fresh) {
@@ -120,13 +121,15 @@ class Encoder {
 
   void FillStack(size_t sample, std::vector<uint32_t>& stack) {
     stack.clear();
-    for (const Label& label : profile_.labels(profile_.sample_labels(sample))) {
-      if (label.is_number() || profile_.String(label.key) != options_.first_frame_label) continue;
-      Frame frame;
-      frame.name = profile_.String(label.text);
-      frame.is_label = true;
-      stack.push_back(IdOf(std::move(frame)));
-      break;
+    for (const std::string& key : options_.first_frame_labels) {
+      for (const Label& label : profile_.labels(profile_.sample_labels(sample))) {
+        if (profile_.String(label.key) != key) continue;
+        Frame frame;
+        frame.name = profile::LabelFrameName(profile_, label);
+        frame.label = label.key;
+        stack.push_back(IdOf(std::move(frame)));
+        break;
+      }
     }
     const auto locations = profile_.stack(profile_.sample_stack(sample));
     if (locations.empty()) {
@@ -181,7 +184,7 @@ class Encoder {
       AppendNumber(number, out_);
     }
     WriteMember("vestaImage", profile_.String(frame.image));
-    if (frame.is_label) WriteMember("vestaLabel", options_.first_frame_label);
+    WriteMember("vestaLabel", profile_.String(frame.label));
     out_ += '}';
   }
 

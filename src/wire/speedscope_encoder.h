@@ -1,7 +1,10 @@
 // Profile -> speedscope's JSON.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "src/profile/profile.h"
 
@@ -9,8 +12,9 @@ namespace vesta::wire {
 
 struct SpeedscopeEncodeOptions {
   std::string name = {};  // shown as the title
-  // Label whose text becomes the first frame; samples without it start with their outermost frame.
-  std::string first_frame_label = std::string(profile::kLabelProcess);
+  // Labels that become the first frames, in this order; samples without one start with the next.
+  std::vector<std::string> first_frame_labels = {std::string(profile::kLabelProcess)};
+  std::optional<size_t> sample_type = std::nullopt;  // shown first; nothing = the default one
   // A frame for each line of a function: speedscope then shows the function in as many boxes.
   bool frame_per_line = false;
 };
