@@ -37,7 +37,7 @@ export class Base64Decoder {
     if (native.fromBase64 !== undefined) {
       try {
         return native.fromBase64(text);
-      } catch (error) {
+      } catch {
         // The loop below finds the place.
       }
     }

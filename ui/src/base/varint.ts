@@ -4,6 +4,7 @@
 export class PageDataError extends Error {
   readonly section: string;
   readonly byte: number;
+  readonly what: string;
 
   // byte: offset in the whole data, after gzip is undone.
   constructor(section: string, byte: number, what: string) {
@@ -11,11 +12,12 @@ export class PageDataError extends Error {
     this.name = "PageDataError";
     this.section = section;
     this.byte = byte;
+    this.what = what;
   }
 }
 
 // A position that moves forward in [begin, end) of some bytes.
-// Cost: no allocation, but for numbers of five bytes and more no slower path either.
+// Cost: no allocation.
 export class ByteReader {
   readonly bytes: Uint8Array;
   readonly section: string;
@@ -63,17 +65,19 @@ export class ByteReader {
     const begin = this.position;
     const value = this.varint();
     if (value > max) {
-      throw new PageDataError(this.section, begin, `${what} is ${value}, at most ${max} is possible`);
+      const text = `${what} is ${value}, at most ${max} is possible`;
+      throw new PageDataError(this.section, begin, text);
     }
     return value;
   }
 
-  // A count of things of at least `bytesEach` bytes that are to follow: never more than can be there.
+  // A count of things of at least `bytesEach` bytes that follow: never more than can be there.
   count(bytesEach: number, what: string): number {
     const begin = this.position;
     const value = this.varint();
     if (value * bytesEach > this.left) {
-      throw new PageDataError(this.section, begin, `${value} ${what} do not fit ${this.left} bytes`);
+      const text = `${value} ${what} do not fit ${this.left} bytes`;
+      throw new PageDataError(this.section, begin, text);
     }
     return value;
   }

@@ -1,6 +1,7 @@
-// Changed since the first version: Zoom and Boxes have `from`, `to` (parts of a rest whose boxes are
-// all too narrow); Engine has `loadText`; a LayoutRequest for "callers" or "callees" needs
-// `setSandwich` first; SearchAnswer counts what search and legend select together.
+// Changed since the first version: Zoom and Boxes have `from`, `to` (parts of a rest whose boxes
+// are all too narrow); nouns that the model needs, too, are in ../model/nouns; new is `loadText`;
+// a request for "callers" or "callees" needs `setSandwich` first; SearchAnswer counts what search
+// and legend select together.
 //
 // What the page asks the engine and what it answers. The engine holds the profile (in a worker, off
 // the main thread) and gives out what is visible only: boxes, rows, details; never the whole tree.
@@ -9,6 +10,23 @@
 // comparison, and the only one, 0, otherwise. Values are per side, in the unit of the value type;
 // they are never negative. Node 0 is the root. Node numbers hold until the next `setTransforms` or
 // `setValueType`; function numbers hold for the whole document, and their order is alphabetical.
+
+import {
+  Boxes,
+  Colouring,
+  Comparison,
+  FunctionKind,
+  Inlined,
+  SearchQuery,
+  Side,
+  TableOrder,
+  Transform,
+  ValueType,
+  WidthBy,
+  Zoom,
+} from "../model/nouns";
+
+export * from "../model/nouns";
 
 // How to read the bytes of a page: docs/formats/page_data.md.
 export interface DocumentInfo {
@@ -23,18 +41,6 @@ export interface DocumentInfo {
   totals: number[]; // per side, of the shown tree
 }
 
-export interface ValueType {
-  type: string; // "cpu"
-  unit: string; // "nanoseconds"
-  perSample: number; // value of one sample: gives sampling noise; 0 = not sampled or unknown
-}
-
-export interface Side {
-  name: string;
-  timeUnixMs: number; // 0 = unknown
-  durationMs: number; // 0 = unknown
-}
-
 export interface FunctionInfo {
   func: number;
   name: string;
@@ -45,31 +51,9 @@ export interface FunctionInfo {
   inlined: Inlined;
   groups: string[]; // colour key of each colouring, in the order of `Colouring`
 }
-export type FunctionKind = "root" | "process" | "native" | "kernel" | "unnamed" | "folded" | "other";
-export type Inlined = "never" | "sometimes" | "always";
-
-export type Colouring = "binary" | "kind" | "package" | "module";
-export const COLOURINGS: readonly Colouring[] = ["binary", "kind", "package", "module"];
-
 // main = the profile as the transforms leave it; callers and callees belong to one function, whose
 // box is their root.
 export type TreeName = "main" | "callers" | "callees";
-
-// What fills the width: `below` set = only the children of the node whose total is below it, as a
-// rest box gathered them; null = the node. A rest of which not one box would be wide enough comes as
-// several rest boxes, each of a part of the children: those from node `from` to before node `to`.
-// To open a rest box, hand its four values on; `from`, `to` absent or 0 = no such limit.
-export interface Zoom {
-  node: number;
-  below: number | null;
-  from?: number;
-  to?: number;
-}
-
-// Which value is the width: the sum of both sides (so that nothing vanishes), or one side.
-export type WidthBy = "both" | "before" | "after";
-// Comparison of absolute values, or with the totals of both sides made equal.
-export type Comparison = "absolute" | "normalized";
 
 export interface LayoutRequest {
   tree: TreeName;
@@ -78,31 +62,6 @@ export interface LayoutRequest {
   narrowestPx: number; // siblings narrower than this are gathered in one rest box
   widthBy: WidthBy;
   comparison: Comparison;
-}
-
-export const BOX_NODE = 0;
-export const BOX_REST = 1; // node = the parent, `below` its threshold
-export const BOX_ANCESTOR = 2; // above the zoomed node, full width, drawn faded
-
-// Columns of equal length, sorted by row, then x. Rows count from the root (0), ancestors first.
-export interface Boxes {
-  count: number;
-  kind: Uint8Array;
-  node: Int32Array;
-  func: Int32Array; // -1 for a rest
-  row: Uint16Array;
-  x: Float32Array; // px from the left edge
-  width: Float32Array; // px
-  restCount: Uint32Array; // nodes gathered in a rest box, with all that is below them
-  below: Float64Array; // of a rest box: hand on to Zoom; else 0
-  from: Int32Array; // likewise
-  to: Int32Array;
-  total: Float64Array[]; // per side
-  self: Float64Array[]; // per side; 0 for a rest
-  // 0 = not in the selection of search and legend, 1 = in it, 2 = its subtree holds one that is.
-  // Without a search and without a selection in the legend, 1 everywhere.
-  match: Uint8Array;
-  rowStart: Uint32Array; // first box of each row, and the count at the end
 }
 
 export interface LayoutAnswer {
@@ -116,12 +75,6 @@ export interface LayoutAnswer {
   totals: number[]; // of the root
 }
 
-export interface SearchQuery {
-  text: string; // "" = no search
-  regexp: boolean;
-  matchCase: boolean;
-}
-
 // Of what search and legend select together (an empty text: the legend alone).
 export interface SearchAnswer {
   error: string | null; // of a regular expression
@@ -130,15 +83,6 @@ export interface SearchAnswer {
   totals: number[]; // per side: samples with at least one match on their stack, each once
 }
 
-export type Transform =
-  | { kind: "focus"; func: number } // only stacks with it, from it on: its topmost calls are the roots
-  | { kind: "focusNode"; path: number[] } // this subtree only; functions from below the root to it
-  | { kind: "keep"; func: number } // only samples whose stack has it, whole stacks
-  | { kind: "hideStacks"; func: number } // without the samples whose stack has it
-  | { kind: "merge"; func: number } // the function vanishes, its time goes to its caller
-  | { kind: "collapseRecursion"; func: number | null } // direct recursion; null = of all functions
-  | { kind: "collapseLibrary"; image: string } // runs of its frames become one
-  | { kind: "foldChains" }; // chains of single children without self value become one box
 // Sums that transforms took away are in `removed`: nothing vanishes without a word.
 export interface TransformAnswer {
   info: DocumentInfo;
@@ -170,7 +114,6 @@ export interface NodeDetails {
   lines: { file: string; line: number; self: number[]; total: number[] }[];
 }
 
-export type TableOrder = "name" | "self" | "total" | "image" | "selfDiff" | "totalDiff";
 export interface TableRequest {
   tree: TreeName;
   order: TableOrder;

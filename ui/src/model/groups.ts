@@ -1,0 +1,197 @@
+// The key by which a function is coloured, and listed in the legend, for each colouring.
+// Keys are told from names, binaries and files alone: a guess where those say little.
+
+import { Colouring, COLOURINGS, FunctionKind } from "./nouns";
+import { baseName } from "./functions";
+
+// What a key is made from.
+export interface GroupedFunction {
+  name: string;
+  image: string;
+  file: string;
+  kind: FunctionKind;
+}
+
+// One key per colouring, in the order of COLOURINGS.
+export function groupsOf(func: GroupedFunction): string[] {
+  return COLOURINGS.map((colouring) => groupOf(func, colouring));
+}
+
+export function groupOf(func: GroupedFunction, colouring: Colouring): string {
+  switch (colouring) {
+    case "binary":
+      return binaryOf(func);
+    case "kind":
+      return languageOf(func);
+    case "package":
+      return packageOf(func, languageOf(func)) || binaryOf(func);
+    case "module":
+      return moduleOf(func) || binaryOf(func);
+  }
+}
+
+// The short name of the binary; the kernel and its modules as [name].
+export function binaryOf(func: GroupedFunction): string {
+  if (func.kind === "root") return "";
+  if (func.kind === "process") return "process";
+  const name = baseName(func.image);
+  if (func.kind === "kernel") return name.startsWith("[") ? name : `[${kernelModule(name)}]`;
+  if (name === "") return "unknown";
+  return name;
+}
+
+function kernelModule(name: string): string {
+  if (name === "" || name.startsWith("vmlinu")) return "kernel";
+  return name.replace(/\.ko(\.[a-z0-9]+)?$/, "");
+}
+
+const LANGUAGE_OF_ENDING = new Map<string, string>([
+  ["go", "Go"],
+  ["java", "Java/Kotlin"],
+  ["kt", "Java/Kotlin"],
+  ["scala", "Java/Kotlin"],
+  ["clj", "Java/Kotlin"],
+  ["groovy", "Java/Kotlin"],
+  ["py", "Python"],
+  ["pyx", "Python"],
+  ["js", "JavaScript"],
+  ["mjs", "JavaScript"],
+  ["cjs", "JavaScript"],
+  ["ts", "JavaScript"],
+  ["jsx", "JavaScript"],
+  ["tsx", "JavaScript"],
+  ["rb", "Ruby"],
+  ["rs", "Rust"],
+  ["php", "PHP"],
+]);
+const SCRIPT_CODE = /^(JS|LazyCompile|Function|Eval|Script)$/;
+const V8_NAME =
+  /^(JS|LazyCompile|Function|Eval|Script|RegExp|Builtin|BytecodeHandler|Stub):/;
+const RUST_HASH = /::h[0-9a-f]{16}$/;
+const GENERATED_IMAGE = /^(\[?(jit|anon|heap|stack)\b|\/\/anon|\/memfd:|perf-\d+\.map|jitted-)/;
+
+// The kind of code: kernel, native, or the language where it can be told.
+export function languageOf(func: GroupedFunction): string {
+  switch (func.kind) {
+    case "root":
+      return "";
+    case "process":
+    case "kernel":
+    case "unnamed":
+      return func.kind;
+    default:
+  }
+  const ending = /\.([A-Za-z0-9]+)$/.exec(func.file)?.[1];
+  const byFile = ending === undefined ? undefined : LANGUAGE_OF_ENDING.get(ending.toLowerCase());
+  if (byFile !== undefined) return byFile;
+  const byName = languageOfName(func.name);
+  return byName ?? (GENERATED_IMAGE.test(func.image) ? "generated code" : "native");
+}
+
+const JAVA_NAME = /^([a-z_][\w]*[./])+[A-Z$][\w$]*([.]|::)[\w$<>]+/;
+const GO_NAME = /^[\w-]+(\.[\w-]+)+\/[\w./~%-]*\.(\(\*?\w+(\[.*\])?\)\.)?\w/;
+
+function languageOfName(name: string): string | undefined {
+  const v8 = V8_NAME.exec(name);
+  if (v8 !== null) return SCRIPT_CODE.test(v8[1]) ? "JavaScript" : "generated code";
+  if (name.startsWith("py::") || name === "<module>") return "Python";
+  if (RUST_HASH.test(name) || /^<.+ as .+>::/.test(name) || name.includes("::{{closure}}")) {
+    return "Rust";
+  }
+  if (JAVA_NAME.test(name) && !name.includes("(*")) return "Java/Kotlin";
+  if (/^(runtime|main|syscall|reflect|sync|net)\./.test(name)) return "Go";
+  if (GO_NAME.test(name)) return "Go";
+  return undefined;
+}
+
+// The package, crate, namespace or module that the function belongs to; "" = not known.
+export function packageOf(func: GroupedFunction, language: string): string {
+  const name = func.name;
+  switch (language) {
+    case "Go":
+      return goPackage(name);
+    case "Java/Kotlin":
+      return javaPackage(name);
+    case "Rust":
+      return rustCrate(name);
+    case "Python":
+      return pythonModule(func);
+    case "native":
+      return func.kind === "folded" ? "" : outerNamespace(name);
+    default:
+      return "";
+  }
+}
+
+function goPackage(name: string): string {
+  const generic = name.indexOf("[");
+  const head = generic < 0 ? name : name.slice(0, generic);
+  const slash = head.lastIndexOf("/");
+  const dot = head.indexOf(".", slash + 1);
+  return dot < 0 ? "" : head.slice(0, dot).replace(/%2e/g, ".");
+}
+
+function javaPackage(name: string): string {
+  const head = name.replace(/\(.*$/, "").replace(/\//g, ".");
+  const match = /^((?:[a-z_][\w]*\.)+)[A-Z$]/.exec(head);
+  return match === null ? "" : match[1].slice(0, -1);
+}
+
+function rustCrate(name: string): string {
+  const match = /^[<&*\s]*(?:mut |dyn |impl )*([A-Za-z_]\w*)::/.exec(name);
+  return match === null ? "" : match[1];
+}
+
+function pythonModule(func: GroupedFunction): string {
+  const file = func.file.replace(/\.pyx?$/, "");
+  const inside = /(?:site-packages|dist-packages|python3?(?:\.\d+)?)\/(.*)$/.exec(file);
+  const path = inside === null ? baseName(file) : inside[1];
+  return path.replace(/\/__init__$/, "").split("/").slice(0, 2).join(".");
+}
+
+// The first one or two namespaces of a C++ name, outside of templates and parameters.
+function outerNamespace(name: string): string {
+  const scopes = scopesOf(name);
+  if (scopes.length < 2) return "";
+  const outer = scopes.slice(0, -1).filter((scope) => scope !== "(anonymous namespace)");
+  if (outer.length === 0) return "";
+  const short = outer[0] === "std" || outer.length < 3 ? 1 : 2;
+  return outer.slice(0, short).map((scope) => scope.replace(/<.*$/s, "")).join("::");
+}
+
+// The parts of a qualified name between its `::`, the function's own name last; what stands in
+// brackets is not looked into, a return type before the name and parameters after it are left out.
+export function scopesOf(name: string): string[] {
+  const scopes: string[] = [];
+  let begin = 0;
+  let angle = 0;
+  let at = 0;
+  for (; at < name.length; ++at) {
+    const c = name.charCodeAt(at);
+    if (c === 0x3c) ++angle;
+    else if (c === 0x3e && angle > 0) --angle;
+    else if (angle > 0) continue;
+    else if (c === 0x28) {
+      if (!name.startsWith("(anonymous namespace)", at)) break;
+      at += "(anonymous namespace)".length - 1;
+    } else if (c === 0x20) {
+      if (scopes.length > 0 && /operator$/.test(name.slice(begin, at))) continue;
+      scopes.length = 0;
+      begin = at + 1;
+    } else if (c === 0x3a && name.charCodeAt(at + 1) === 0x3a) {
+      scopes.push(name.slice(begin, at));
+      begin = at + 2;
+      ++at;
+    }
+  }
+  scopes.push(name.slice(begin, at));
+  return scopes.filter((scope) => scope !== "");
+}
+
+// The folder of the source file, or of the binary.
+function moduleOf(func: GroupedFunction): string {
+  if (func.kind === "root" || func.kind === "process") return "";
+  const path = func.file !== "" ? func.file : func.image;
+  const slash = path.lastIndexOf("/");
+  return slash <= 0 ? "" : path.slice(0, slash);
+}

@@ -1,0 +1,99 @@
+// The tree of all stacks: the noun that every other part of the model works on.
+
+// Shape: preorder, node 0 = root; siblings in alphabetical order. The children of a node begin at
+// node + 1 and go on by `end` until its own `end`. There is no parent column: see pathTo.
+// Units: values as the document has them, per side (0 = before or only, 1 = after).
+// Cost: 8 bytes per node and 16 per node and side.
+export interface Tree {
+  count: number;
+  func: Int32Array;
+  end: Int32Array; // one past the last node of the subtree
+  self: Float64Array[];
+  total: Float64Array[];
+  depthMax: number; // of the root: 0
+}
+
+// The nodes from the root to this one, both included.
+// Cost: visits the siblings left of each node on the path.
+export function pathTo(tree: Tree, node: number): number[] {
+  const path = [0];
+  let at = 0;
+  while (at !== node) {
+    let child = at + 1;
+    while (tree.end[child] <= node) child = tree.end[child];
+    at = child;
+    path.push(at);
+  }
+  return path;
+}
+
+// The child of a node that has this function, or -1.
+export function childOf(tree: Tree, node: number, func: number): number {
+  for (let child = node + 1; child < tree.end[node]; child = tree.end[child]) {
+    if (tree.func[child] === func) return child;
+  }
+  return -1;
+}
+
+export function totalsOf(tree: Tree, node: number): number[] {
+  return tree.total.map((total) => total[node]);
+}
+
+export function selfOf(tree: Tree, node: number): number[] {
+  return tree.self.map((self) => self[node]);
+}
+
+// Makes the totals from the self values. Cost: one pass backwards over the nodes.
+// depthMax: of the tree; bounds the work space.
+export function sumTotals(end: Int32Array, self: Float64Array, depthMax: number): Float64Array {
+  const count = end.length;
+  const total = new Float64Array(count);
+  const open = new Int32Array(depthMax + 2); // nodes whose subtree is not over yet
+  let depth = -1;
+  for (let node = 0; node < count; ++node) {
+    while (depth >= 0 && end[open[depth]] <= node) {
+      const done = open[depth--];
+      total[open[depth]] += total[done];
+    }
+    total[node] += self[node];
+    open[++depth] = node;
+  }
+  while (depth > 0) {
+    const done = open[depth--];
+    total[open[depth]] += total[done];
+  }
+  return total;
+}
+
+// Self and total of each function over a whole tree, recursion counted once.
+// Shape: indexed by function.
+export interface FunctionSums {
+  self: Float64Array[];
+  total: Float64Array[];
+  instances: Uint32Array;
+}
+
+export function sumFunctions(tree: Tree, functionCount: number): FunctionSums {
+  const { func, end, count } = tree;
+  const instances = new Uint32Array(functionCount);
+  const self = tree.self.map(() => new Float64Array(functionCount));
+  const total = tree.self.map(() => new Float64Array(functionCount));
+  const covered = new Int32Array(functionCount); // end of the last topmost instance
+  for (let side = 0; side < self.length; ++side) {
+    const selfSum = self[side];
+    const totalSum = total[side];
+    const nodeSelf = tree.self[side];
+    const nodeTotal = tree.total[side];
+    covered.fill(0);
+    for (let node = 0; node < count; ++node) {
+      const f = func[node];
+      selfSum[f] += nodeSelf[node];
+      if (node >= covered[f]) {
+        covered[f] = end[node];
+        totalSum[f] += nodeTotal[node];
+      }
+    }
+  }
+  for (let node = 0; node < count; ++node) ++instances[func[node]];
+  return { self, total, instances };
+}
