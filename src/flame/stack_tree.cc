@@ -545,18 +545,27 @@ std::vector<int64_t> NodeTotals(const StackTree& tree, size_t column) {
 }
 
 FunctionSums SumFunctions(const StackTree& tree, size_t column) {
+  std::vector<uint32_t> each(tree.functions.size());
+  std::iota(each.begin(), each.end(), 0u);
+  return SumGroups(tree, column, each, each.size());
+}
+
+FunctionSums SumGroups(const StackTree& tree, size_t column, std::span<const uint32_t> group_of,
+                       size_t group_count) {
   FunctionSums sums;
-  sums.self.resize(tree.functions.size());
-  sums.total.resize(tree.functions.size());
+  sums.self.resize(group_count);
+  sums.total.resize(group_count);
   const std::vector<int64_t> totals = NodeTotals(tree, column);
-  std::vector<uint32_t> path;                         // functions, by depth
-  std::vector<uint32_t> open(tree.functions.size());  // how often each is on the path
+  std::vector<uint32_t> path;               // groups, by depth
+  std::vector<uint32_t> open(group_count);  // how often each is on the path
   for (size_t node = 0; node < totals.size(); ++node) {
-    for (; path.size() > tree.depth[node]; path.pop_back()) --open[path.back()];
-    const uint32_t function = tree.function[node];
-    Add(sums.self[function], tree.self[column][node]);
-    if (open[function]++ == 0) Add(sums.total[function], totals[node]);
-    path.push_back(function);
+    for (; path.size() > tree.depth[node]; path.pop_back())
+      if (path.back() < group_count) --open[path.back()];
+    const uint32_t group = group_of[tree.function[node]];
+    path.push_back(group);
+    if (group >= group_count) continue;
+    Add(sums.self[group], tree.self[column][node]);
+    if (open[group]++ == 0) Add(sums.total[group], totals[node]);
   }
   return sums;
 }

@@ -104,11 +104,14 @@ base::Result<StackTree> MakeStackTree(std::span<const TreeInput> inputs,
 // The value of each node and all below it.
 std::vector<int64_t> NodeTotals(const StackTree& tree, size_t column);
 
-// Per function; a sample counts once in the total, recursion or not.
+// By function or group of functions; a sample counts once in the total, recursion or not.
 struct FunctionSums {
   std::vector<int64_t> self;
   std::vector<int64_t> total;
 };
 FunctionSums SumFunctions(const StackTree& tree, size_t column);
+// Shape: the group of each function, < group_count; a function of another number is in none.
+FunctionSums SumGroups(const StackTree& tree, size_t column, std::span<const uint32_t> group_of,
+                       size_t group_count);
 
 }  // namespace vesta::flame

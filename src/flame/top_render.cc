@@ -8,6 +8,7 @@
 
 #include "src/base/json.h"
 #include "src/base/printable.h"
+#include "src/flame/table_text.h"
 #include "src/flame/units.h"
 
 namespace vesta::flame {
@@ -17,56 +18,20 @@ using base::Printable;
 
 constexpr size_t kValueColumns = 10;
 constexpr size_t kPercentColumns = 7;
-constexpr size_t kNameColumnsMin = 16;  // narrower than that, the line wraps
 
 bool StartsCharacter(char c) { return (static_cast<unsigned char>(c) & 0xc0u) != 0x80; }
 
-size_t CountCharacters(std::string_view text) {
-  return static_cast<size_t>(std::ranges::count_if(text, StartsCharacter));
-}
-
-std::string Column(const std::string& text, size_t columns) {
-  return text.size() < columns ? std::string(columns - text.size(), ' ') + text : text;
-}
-
 std::string Columns(const std::string& self, const std::string& self_percent,
                     const std::string& total, const std::string& total_percent) {
-  return Column(self, kValueColumns) + ' ' + Column(self_percent, kPercentColumns) + ' ' +
-         Column(total, kValueColumns) + ' ' + Column(total_percent, kPercentColumns) + "  ";
-}
-
-std::string NameOf(const TopRow& row) {
-  if (!row.name.empty()) return Printable(row.name);
-  const size_t count = row.unnamed_address_count;
-  return '(' + std::to_string(count) + (count == 1 ? " address" : " addresses") +
-         " without a name)";
-}
-
-// "[app]"; what has brackets of its own, such as [kernel], keeps them.
-std::string BinaryOf(const TopRow& row) {
-  if (row.image.empty()) return {};
-  const std::string image = Printable(row.image);
-  return image.front() == '[' ? ' ' + image : " [" + image + ']';
-}
-
-// "12 samples", "1 sample".
-std::string Samples(int64_t count) {
-  return std::to_string(count) + (count == 1 ? " sample" : " samples");
-}
-
-// "1.23s", "5 cycles": the sum with its unit unless it is a plain count.
-std::string Sum(const TopTable& table) {
-  std::string text = ScaledText(table.sum, table.unit);
-  const bool is_plain = ScaledText(1, table.unit) == "1";
-  if (is_plain && !table.unit.empty() && table.unit != "count") text += ' ' + Printable(table.unit);
-  return text;
+  return PadLeft(self, kValueColumns) + ' ' + PadLeft(self_percent, kPercentColumns) + ' ' +
+         PadLeft(total, kValueColumns) + ' ' + PadLeft(total_percent, kPercentColumns) + "  ";
 }
 
 std::string Heading(const TopTable& table) {
   const bool is_samples = table.type == "samples" && table.unit == "count";
-  std::string text =
-      is_samples ? Samples(table.sum)
-                 : (table.type.empty() ? "values" : Printable(table.type)) + ": " + Sum(table);
+  std::string text = is_samples ? SamplesText(table.sum)
+                                : (table.type.empty() ? "values" : Printable(table.type)) + ": " +
+                                      SumText(table.sum, table.unit);
   if (table.duration_ns > 0) {
     text += " over " + ScaledText(table.duration_ns, "nanoseconds");
     const int64_t unit_ns = TimeUnitNs(table.unit);
@@ -78,7 +43,7 @@ std::string Heading(const TopTable& table) {
       text += buffer.data();
     }
   }
-  if (!is_samples) text += ", " + Samples(table.sample_count);
+  if (!is_samples) text += ", " + SamplesText(table.sample_count);
   return text;
 }
 
@@ -138,13 +103,10 @@ std::string RenderTopText(const TopTable& table, const TopRenderOptions& options
   const std::string titles = Columns("self", "self%", "total", "total%");
   out += '\n' + titles + "function [binary]\n";
   for (const TopRow& row : shown) {
-    const std::string binary = BinaryOf(row);
-    std::string name = NameOf(row);
-    if (options.width_columns != 0) {
-      const size_t taken = titles.size() + CountCharacters(binary);
-      const size_t room = options.width_columns > taken ? options.width_columns - taken : 0;
-      name = ShortenMiddle(name, std::max(room, kNameColumnsMin));
-    }
+    const std::string binary = BinaryText(row.image);
+    const std::string name =
+        FitName(NameText(row.name, row.unnamed_address_count), options.width_columns,
+                titles.size() + CountCharacters(binary));
     out += Columns(format.Text(row.self), PercentText(row.self, table.sum), format.Text(row.total),
                    PercentText(row.total, table.sum));
     out += name + binary + '\n';
