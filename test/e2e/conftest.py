@@ -178,6 +178,32 @@ def folder():
         yield path
 
 
+@pytest.fixture(scope="session")
+def page_browser():
+    """One Chromium for all tests of the page; see test/e2e/page.py."""
+    from page import Browser
+    browser = Browser()
+    yield browser
+    browser.close()
+
+
+@pytest.fixture
+def new_page(page_browser):
+    """new_page(width=, height=, theme=) opens a window of its own. At the end of each test no page
+    may have asked the network or have run into an error."""
+    pages = []
+
+    def make(**options):
+        pages.append(page_browser.page(**options))
+        return pages[-1]
+    yield make
+    requests = [url for page in pages for url in page.requests]
+    errors = [error for page in pages for error in page.errors]
+    page_browser.close_pages()
+    assert not requests, f"the page asked for {requests}"
+    assert not errors, f"the page ran into {errors}"
+
+
 @pytest.fixture
 def record(folder):
     return Recorder(folder)
