@@ -24,10 +24,12 @@ FORBIDDEN = [  # pattern, what is wrong with it
     (r"\b(innerHTML|outerHTML|insertAdjacentHTML|document\.write|createContextualFragment)\b",
      "makes elements out of text; names of functions are hostile: use textContent"),
     (r"\beval\(|\bnew Function\(|\b(setTimeout|setInterval)\(\s*[\"'`]", "runs text as code"),
-    (r"(:|<|\bas|\||&|=>)\s*any\b(?!\s*[:(.])|,\s*any\s*>|\bany\[\]", "`any` switches the types off"),
+    (r"(:|<|\bas|\||&|=>)\s*any\b(?!\s*[:(.])|,\s*any\s*>|\bany\[\]",
+     "`any` switches the types off"),
     (r"@ts-(ignore|nocheck|expect-error)", "switches the types off"),
     (r"\bconsole\.", "writes to the console"),
-    (r"\b(fetch|importScripts)\(|\bXMLHttpRequest\b|\bWebSocket\b|\bsendBeacon\b|\bEventSource\b",
+    (r"(?<![.\w])(?<!private )(fetch|importScripts)\(|\b(window|self|globalThis)\.fetch\b|"
+     r"\bXMLHttpRequest\b|\bWebSocket\b|\bsendBeacon\b|\bEventSource\b",
      "asks the network; the page is one file"),
 ]
 IN_PURE = [(r"\bMath\.random\b|\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|\bsetTimeout\(",
@@ -35,7 +37,7 @@ IN_PURE = [(r"\bMath\.random\b|\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b
 IN_WORKER = [(r"\bdocument\.(createElement|body|documentElement|querySelector|getElementById|"
               r"addEventListener)|\bwindow\.|\blocalStorage\b|\bHTML\w*Element\b",
               "has no element to see: it also runs in the worker")]
-CSS_FORBIDDEN = [(r"@import", "loads another file"), (r"url\(\s*[\"']?(?!data:)", "loads another file")]
+CSS_FORBIDDEN = [(r"@import|url\(\s*[\"']?(?!data:)", "loads another file")]
 
 
 def without_comments(text):
@@ -83,7 +85,8 @@ def check_lines(path, text):
 def check_forbidden(path, text, rules):
     for pattern, reason in rules:
         for match in re.finditer(pattern, text):
-            yield f"{path}:{text.count(chr(10), 0, match.start()) + 1}: {match.group().strip()}: {reason}"
+            line = text.count("\n", 0, match.start()) + 1
+            yield f"{path}:{line}: {match.group().strip()}: {reason}"
 
 
 def check(path, text):
@@ -132,6 +135,7 @@ SELF_TEST = [  # path, text, what the only violation says; None = allowed
     ("ui/src/pages/a.ts", "let a;", "new line"),
     ("ui/src/pages/a.ts", "//" + "a" * 99 + "\n", "101 columns"),
     ("ui/src/pages/a.ts", 'const a = fetch("b");\n', "network"),
+    ("ui/src/pages/a.ts", "  private fetch(a: number) {\n    this.fetch(1);\n  }\n", None),
     ("ui/src/model/a.ts", "const a = Date.now();\n", "no clock"),
     ("ui/src/engine/a.ts", "document.body.append(a);\n", "worker"),
     ("ui/src/pages/a.css", "a { background: url(b.png); }\n", "another file"),
