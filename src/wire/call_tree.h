@@ -55,6 +55,7 @@ class CallTree {
   // Adds a sample for each node whose self value is not 0, as the value of one sample type.
   base::Result<void> AddSamples(profile::Profile& profile, profile::LabelSetId labels, size_t type,
                                 StackBudget& budget) const {
+    RETURN_IF_ERROR(TakeDepths(budget));
     std::vector<int64_t> values(profile.sample_types().size());
     std::vector<profile::LocationId> leaf_first;
     for (uint32_t node = 0; node < nodes_.size(); ++node) {
@@ -63,7 +64,6 @@ class CallTree {
       for (uint32_t at = node; at != kRoot; at = nodes_[at].parent) {
         leaf_first.push_back(nodes_[at].frame);
       }
-      RETURN_IF_ERROR(budget.Take(leaf_first.size()));
       values[type] = nodes_[node].self;
       profile.AddSample(profile.InternStack(leaf_first), labels, values);
     }
@@ -76,6 +76,16 @@ class CallTree {
     profile::LocationId frame;
     int64_t self;
   };
+
+  // Before any of the stacks takes memory.
+  base::Result<void> TakeDepths(StackBudget& budget) const {
+    std::vector<uint32_t> depths(nodes_.size());
+    for (uint32_t node = 1; node < nodes_.size(); ++node) {
+      depths[node] = depths[nodes_[node].parent] + 1;
+      if (nodes_[node].self != 0) RETURN_IF_ERROR(budget.Take(depths[node]));
+    }
+    return {};
+  }
 
   std::vector<Node> nodes_ = {{kRoot, {}, 0}};
   profile::IdIndex index_;
