@@ -24,16 +24,22 @@ std::string Print(const char* format, double value) {
 
 std::string Sign(int64_t value) { return value > 0 ? "+" : value < 0 ? "-" : ""; }
 
-// "+12.3%"; "new" and "gone" where there is nothing to compare with.
+// "+12.3%"; "" where there is nothing to compare with.
 std::string ChangeText(const DiffFigure& figure) {
-  if (figure.before == 0) return figure.after == 0 ? "" : "new";
-  if (figure.after == 0) return "gone";
+  if (figure.before == 0) return {};
   if (figure.difference() == 0) return "0%";
   const double share =
       static_cast<double>(figure.difference()) / static_cast<double>(figure.before);
   // Beyond that, times are easier to grasp.
   if (share >= 9.995) return "x" + Print("%.0f", share + 1);
   return Print("%+.1f%%", 100 * share);
+}
+
+// "new" and "gone" are said of functions: one that was only a caller before has grown.
+std::string ChangeText(const DiffRow& row, const DiffFigure& shown) {
+  if (row.is_new()) return "new";
+  if (row.is_gone()) return "gone";
+  return ChangeText(shown);
 }
 
 const DiffFigure& Shown(const DiffTable& table, const DiffRow& row) {
@@ -85,24 +91,26 @@ class Text {
     for (const DiffRow& row : shown_) {
       const std::string binary = BinaryText(row.image);
       const std::string name = NameText(row.name, row.unnamed_address_count);
-      out_ += Columns(Shown(table_, row));
+      const DiffFigure& figure = Shown(table_, row);
+      out_ += Columns(figure, ChangeText(row, figure));
       out_ += FitName(name, options_.width_columns, titles.size() + CountCharacters(binary));
       out_ += binary + '\n';
     }
     AddRest();
-    out_ += Columns(ScaledSum(table_)) + "all\n";
+    const DiffFigure sum = ScaledSum(table_);
+    out_ += Columns(sum, ChangeText(sum)) + "all\n";
     return std::move(out_);
   }
 
  private:
   std::string Signed(int64_t value) const { return Sign(value) + format_.Text(std::abs(value)); }
 
-  std::string Columns(const DiffFigure& figure) const {
+  std::string Columns(const DiffFigure& figure, const std::string& change) const {
     const bool is_noise = table_.noise_known && figure.within_noise && figure.difference() != 0;
     const DiffFigure sum = ScaledSum(table_);
     return PadLeft(format_.Text(figure.before), 10) + ' ' +
            PadLeft(format_.Text(figure.after), 10) + ' ' +
-           PadLeft(Signed(figure.difference()), 11) + ' ' + PadLeft(ChangeText(figure), 8) +
+           PadLeft(Signed(figure.difference()), 11) + ' ' + PadLeft(change, 8) +
            (is_noise ? "~ " : "  ") + PadLeft(PercentText(figure.before, sum.before), 7) + "->" +
            PadLeft(PercentText(figure.after, sum.after), 7) + "  ";
   }

@@ -49,6 +49,18 @@ TEST(DiffRenderTest, LargeGrowthIsATimesFigureAndAllRowsNeedNoRest) {
   EXPECT_EQ(text.find("more function"), std::string::npos);
 }
 
+TEST(DiffRenderTest, AFunctionThatWasOnlyACallerIsNotNew) {
+  DiffTable table = SmallTable();
+  table.rows.resize(2);
+  table.rows[0].self = {0, 5'000'000'000, false};
+  table.rows[1].self = {5'000'000'000, 0, false};
+  table.rows[1].total = {5'000'000'000, 1, false};
+  const std::string text = RenderDiffText(table);
+  EXPECT_NE(text.find("         0      5.00s      +5.00s             0.00%-> "), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("     5.00s          0      -5.00s  -100.0% "), std::string::npos) << text;
+}
+
 TEST(DiffRenderTest, OrderByTotalShowsTotals) {
   DiffTable table = SmallTable();
   table.order = DiffOrder::kTotal;

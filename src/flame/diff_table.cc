@@ -49,28 +49,6 @@ Groups GroupFunctions(const StackTree& tree) {
   return groups;
 }
 
-class NoiseRule {
- public:
-  NoiseRule(double per_sample_before, double per_sample_after, double after_scale)
-      : before_(per_sample_before), after_(per_sample_after * after_scale), scale_(after_scale) {}
-
-  bool known() const { return before_ > 0 && after_ > 0; }
-
-  // `after` as it was, not scaled.
-  DiffFigure Figure(int64_t before, int64_t after) const {
-    const double scaled = static_cast<double>(after) * scale_;
-    const double variance = static_cast<double>(before) * before_ + scaled * after_;
-    const double difference = std::abs(scaled - static_cast<double>(before));
-    const int64_t shown = scale_ == 1 ? after : std::llround(std::min(scaled, 9e18));
-    return {before, shown, known() && difference <= 2 * std::sqrt(variance)};
-  }
-
- private:
-  double before_;
-  double after_;
-  double scale_;
-};
-
 void SortRows(DiffTable& table) {
   const auto magnitude = [](const DiffFigure& figure) { return std::abs(figure.difference()); };
   const auto key = [&](const DiffRow& row) {
@@ -84,6 +62,15 @@ void SortRows(DiffTable& table) {
 }
 
 }  // namespace
+
+DiffFigure NoiseRule::Figure(int64_t before, int64_t after) const {
+  const double scaled = static_cast<double>(after) * after_scale;
+  const double variance =
+      static_cast<double>(before) * before_per_sample + scaled * after_per_sample * after_scale;
+  const double difference = std::abs(scaled - static_cast<double>(before));
+  const int64_t shown = after_scale == 1 ? after : std::llround(std::min(scaled, 9e18));
+  return {before, shown, known() && difference <= 2 * std::sqrt(variance)};
+}
 
 DiffTable MakeDiffTable(const StackTree& tree, size_t value_type, const DiffOptions& options) {
   CHECK(tree.sides.size() == 2 && value_type < tree.value_types.size());
@@ -106,10 +93,10 @@ DiffTable MakeDiffTable(const StackTree& tree, size_t value_type, const DiffOpti
       table.sample_counts[side] =
           std::llround(static_cast<double>(all[side]) / type.per_sample[side]);
   }
-  table.sum = NoiseRule(type.per_sample[0], type.per_sample[1], 1).Figure(all[0], all[1]);
+  table.sum = NoiseRule{type.per_sample[0], type.per_sample[1]}.Figure(all[0], all[1]);
   if (options.normalize && all[0] > 0 && all[1] > 0)
     table.after_scale = static_cast<double>(all[0]) / static_cast<double>(all[1]);
-  const NoiseRule noise(type.per_sample[0], type.per_sample[1], table.after_scale);
+  const NoiseRule noise{type.per_sample[0], type.per_sample[1], table.after_scale};
   table.noise_known = noise.known();
   for (size_t i = 0; i < groups.rows.size(); ++i) {
     DiffRow& row = groups.rows[i];

@@ -20,6 +20,17 @@ struct DiffFigure {
   int64_t difference() const { return after - before; }
 };
 
+// What one sample of each side stands for, to tell noise from change.
+struct NoiseRule {
+  double before_per_sample = 0;  // 0 = unknown: nothing is noise
+  double after_per_sample = 0;
+  double after_scale = 1;  // that values of after are multiplied by
+
+  bool known() const { return before_per_sample > 0 && after_per_sample > 0; }
+  // `after` as it was, not scaled.
+  DiffFigure Figure(int64_t before, int64_t after) const;
+};
+
 struct DiffRow {
   std::string name;   // "" = code without a name, one row per binary
   std::string image;  // the binary's short name; "" = unknown

@@ -10,6 +10,7 @@
 
 #include "src/base/printable.h"
 #include "src/base/utf8.h"
+#include "src/flame/diff_table.h"
 #include "src/flame/svg_layout.h"
 #include "src/flame/table_text.h"
 #include "src/flame/top_render.h"
@@ -22,7 +23,7 @@ constexpr double kRowPx = 17;
 constexpr double kFontPx = 11;
 constexpr double kCharacterPx = 6.7;  // of the monospaced font; wide enough for its kin
 constexpr double kMarginPx = 10;
-constexpr size_t kLabelColumnsMin = 3;
+constexpr size_t kLabelColumnsMin = 6;  // a name that is cut to less tells nothing
 constexpr size_t kLegendMax = 12;
 
 // Text of XML: what may not stand there, escaped or not, becomes '?'.
@@ -76,13 +77,15 @@ std::string Hsl(double hue, double saturation, double lightness) {
 
 std::string_view ShortName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// -1 = gone, 0 = the same, 1 = new.
-std::string ChangeColour(double before, double after) {
+// Blue for less, orange for more, which the colour-blind tell apart; grey within noise.
+std::string ChangeColour(const DiffFigure& figure) {
+  const auto before = static_cast<double>(figure.before);
+  const auto after = static_cast<double>(figure.after);
   const double most = std::max(before, after);
   const double change = most > 0 ? (after - before) / most : 0;
-  if (std::abs(change) < 0.01) return "#dddddd";
+  if (figure.within_noise || std::abs(change) < 0.01) return "#dddddd";
   // The root of the share lets a change of a tenth be seen beside one of the whole.
-  const double strength = std::sqrt(std::min(1.0, std::abs(change)));
+  const double strength = std::sqrt(std::abs(change));
   return change < 0 ? Hsl(212, 75, 88 - 30 * strength) : Hsl(30, 90, 88 - 30 * strength);
 }
 
@@ -94,9 +97,11 @@ class Picture {
       columns_.push_back(tree.column(value_type, side));
       totals_.push_back(NodeTotals(tree, columns_.back()));
     }
-    const double before = static_cast<double>(totals_[0][0]);
-    const double after = static_cast<double>(totals_.back()[0]);
-    if (options.normalize && before > 0 && after > 0) after_scale_ = before / after;
+    noise_.before_per_sample = type_.per_sample[0];
+    noise_.after_per_sample = type_.per_sample.back();
+    const auto before = static_cast<double>(totals_[0][0]);
+    const auto after = static_cast<double>(totals_.back()[0]);
+    if (options.normalize && before > 0 && after > 0) noise_.after_scale = before / after;
   }
 
   std::string Run() {
@@ -182,7 +187,7 @@ class Picture {
             (is_rest ? std::string("#c8c8c8") : ColourOf(box.node)) +
             "\" stroke=\"#ffffff\" stroke-width=\"" + (box.width > 2 ? "0.5" : "0") + "\"/>";
     const auto columns = static_cast<size_t>(std::max(0.0, (box.width - 4) / kCharacterPx));
-    if (columns >= kLabelColumnsMin) {
+    if (columns >= std::min(kLabelColumnsMin, CountCharacters(label))) {
       label = ShortenMiddle(base::Printable(label), columns);
       out_ += "<text x=\"" + Px(kMarginPx + box.x + 3) + "\" y=\"" + Px(y + 12) +
               "\" fill=\"#111111\">" + Escape(label) + "</text>";
@@ -211,10 +216,7 @@ class Picture {
   }
 
   std::string ColourOf(uint32_t node) const {
-    if (is_two_sided()) {
-      return ChangeColour(static_cast<double>(totals_[0][node]),
-                          static_cast<double>(totals_[1][node]) * after_scale_);
-    }
+    if (is_two_sided()) return ChangeColour(noise_.Figure(totals_[0][node], totals_[1][node]));
     const TreeFunction& function = tree_.functions[tree_.function[node]];
     if (node == 0 || function.kind == FunctionKind::kProcess) return "#dddddd";
     // Neighbours of one binary can be told apart.
@@ -285,12 +287,12 @@ class Picture {
   }
 
   void AddScale() {
-    AddSwatches({{ChangeColour(1, 0), "gone"},
-                 {ChangeColour(2, 1), "half"},
-                 {ChangeColour(1, 1), "the same"},
-                 {ChangeColour(1, 2), "twice"},
-                 {ChangeColour(0, 1), "new"}});
-    if (after_scale_ != 1) AddLine("colours compare shares of each side's sum");
+    AddSwatches({{ChangeColour({100, 0, false}), "gone"},
+                 {ChangeColour({100, 50, false}), "half"},
+                 {ChangeColour({100, 100, false}), noise_.known() ? "within noise" : "the same"},
+                 {ChangeColour({50, 100, false}), "twice"},
+                 {ChangeColour({0, 100, false}), "new"}});
+    if (noise_.after_scale != 1) AddLine("colours compare shares of each side's sum");
   }
 
   const StackTree& tree_;
@@ -298,7 +300,7 @@ class Picture {
   const SvgOptions& options_;
   std::vector<size_t> columns_;  // by side
   std::vector<std::vector<int64_t>> totals_;
-  double after_scale_ = 1;
+  NoiseRule noise_;
   std::vector<SvgBox> boxes_;
   size_t rows_ = 0;
   double top_ = 0;  // px, of the uppermost row

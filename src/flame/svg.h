@@ -27,7 +27,8 @@ struct SvgOptions {
 //        Calls narrower than narrowest_px, or deeper than rows_max, are gathered per caller in a
 //        grey box that says how many they are; their share of the whole stands below the picture.
 //        One side: a colour per binary, the largest in a legend. Two: blue is less, orange is more,
-//        grey about the same.
+//        grey is
+//        within noise.
 // Units: value_type < number of value types.
 // Cost:  one pass over the nodes, a few more when there would be too many boxes; size O(boxes_max).
 std::string RenderSvg(const StackTree& tree, size_t value_type, const SvgOptions& options = {});

@@ -150,6 +150,7 @@ TEST(SvgTest, TwoSidesAreColouredByWhatChanged) {
   EXPECT_EQ(colour_of(svg, "grown"), "hsl(30,90%,58%)");
   EXPECT_NE(svg.find("before 100 (50.00%), after 0 (0.00%)"), std::string::npos);
   EXPECT_NE(svg.find(">after: b.pb</text>"), std::string::npos);
+  EXPECT_NE(svg.find("within noise</text>"), std::string::npos);
   // Of shares, what stayed is half of what it was.
   const std::string normalized = RenderSvg(*tree, 0, {.normalize = true});
   EXPECT_NE(colour_of(normalized, "same"), "#dddddd");
