@@ -1,8 +1,8 @@
 // Base64 text to bytes, piece by piece.
 
-const CODES = makeCodes();
 const PAD = 64;
 const BAD = 255;
+const CODES = makeCodes();
 
 interface NativeBase64 {
   fromBase64(text: string): Uint8Array;

@@ -62,9 +62,9 @@ export class EngineCore {
   constructor(bytes: Uint8Array) {
     this.document = new PageDocument(bytes);
     this.functions = new FunctionTable(this.document.strings, this.document.functions);
-    this.teller = new FunctionTeller(this.functions);
-    this.names = new NameSearch(this.functions);
     this.groups = new ColourGroups(this.functions);
+    this.teller = new FunctionTeller(this.functions, this.groups);
+    this.names = new NameSearch(this.functions);
     this.addresses = new Addresses(this.functions);
     this.valueType = this.document.meta.valueType;
     this.base = this.document.tree(this.valueType);
@@ -204,7 +204,7 @@ export class EngineCore {
     const zoomTotal = isLast && this.lastZoom !== null ? this.lastZoom.totals : null;
     return {
       node,
-      func: describeFunction(this.functions, func),
+      func: describeFunction(this.functions, this.groups, func),
       path,
       self: selfOf(tree, node),
       total: totalsOf(tree, node),
@@ -223,7 +223,14 @@ export class EngineCore {
     this.selection(view);
     const scales = scalesOf(totalsOf(this.main.tree, 0), request.comparison);
     const { perSample } = this.document.meta.valueTypes[this.valueType];
-    return tableRows(view, this.functions, request, scales, perSample);
+    const answer = tableRows(view, this.functions, request, scales, perSample);
+    return {
+      rowCount: answer.rowCount,
+      rows: answer.rows.map((row) => ({
+        ...row,
+        func: describeFunction(this.functions, this.groups, row.func),
+      })),
+    };
   }
 
   stackNames(name: TreeName, node: number): string[] {

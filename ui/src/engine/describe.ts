@@ -1,16 +1,18 @@
 // What the page is told of a function, and of the document.
 
+import { ColourGroups } from "../model/colour_groups";
 import { FunctionTable } from "../model/functions";
-import { groupsOf } from "../model/groups";
 import { FunctionInfo } from "./protocol";
 
 // Gives out each function once: a page keeps what it was told.
 export class FunctionTeller {
   private readonly functions: FunctionTable;
+  private readonly groups: ColourGroups;
   private told = new Uint8Array(0);
 
-  constructor(functions: FunctionTable) {
+  constructor(functions: FunctionTable, groups: ColourGroups) {
     this.functions = functions;
+    this.groups = groups;
   }
 
   // Those of `funcs` (negative ones are skipped) that were not told before.
@@ -24,14 +26,18 @@ export class FunctionTeller {
     for (const func of funcs) {
       if (func < 0 || this.told[func] === 1) continue;
       this.told[func] = 1;
-      news.push(describeFunction(this.functions, func));
+      news.push(describeFunction(this.functions, this.groups, func));
     }
     return news;
   }
 }
 
-export function describeFunction(functions: FunctionTable, func: number): FunctionInfo {
-  const described = {
+export function describeFunction(
+  functions: FunctionTable,
+  groups: ColourGroups,
+  func: number,
+): FunctionInfo {
+  return {
     func,
     name: functions.name(func),
     image: functions.image(func),
@@ -39,6 +45,6 @@ export function describeFunction(functions: FunctionTable, func: number): Functi
     startLine: functions.startLine(func),
     kind: functions.kind(func),
     inlined: functions.inlined(func),
+    groups: groups.keysOf(func),
   };
-  return { ...described, groups: groupsOf(described) };
 }

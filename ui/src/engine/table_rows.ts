@@ -3,9 +3,11 @@
 import { differenceOf } from "../model/difference";
 import { FunctionTable } from "../model/functions";
 import { orderFunctions } from "../model/table";
-import { describeFunction } from "./describe";
-import { TableAnswer, TableRequest, TableRow } from "./protocol";
+import { TableRequest, TableRow } from "./protocol";
 import { View } from "./view";
+
+// A row whose function is told by its number alone.
+export type NumberedRow = Omit<TableRow, "func"> & { func: number };
 
 // scales: of the sides, as the request's comparison has it. The view's selection is worked out.
 // Cost: orders all functions when the order is another one than before.
@@ -15,7 +17,7 @@ export function tableRows(
   request: TableRequest,
   scales: number[],
   perSample: number,
-): TableAnswer {
+): { rowCount: number; rows: NumberedRow[] } {
   const marks = view.selected?.functions ?? null;
   const { order, descending, matchesOnly } = request;
   const key = JSON.stringify([order, descending, matchesOnly, scales]);
@@ -28,14 +30,14 @@ export function tableRows(
   const sums = view.sums();
   const first = Math.max(request.first, 0);
   const shown = view.rows.functions.subarray(first, first + Math.max(request.count, 0));
-  const rows = Array.from(shown, (func): TableRow => {
+  const rows = Array.from(shown, (func): NumberedRow => {
     const self = sums.self.map((values, side) => values[func] * scales[side]);
     const total = sums.total.map((values, side) => values[func] * scales[side]);
     const two = scales.length === 2;
     const selfDifference = two ? differenceOf(self[0], self[1], noise) : null;
     const totalDifference = two ? differenceOf(total[0], total[1], noise) : null;
     return {
-      func: describeFunction(functions, func),
+      func,
       self,
       total,
       match: marks !== null && marks[func] === 1,

@@ -21,6 +21,14 @@ export class ColourGroups {
     this.colourings = COLOURINGS.map(() => new Numbering());
   }
 
+  // The key of a function for each colouring, in the order of COLOURINGS.
+  keysOf(func: number): string[] {
+    return COLOURINGS.map((colouring, index) => {
+      const numbering = this.colourings[index];
+      return numbering.keys[numbering.of(func, this.functions, colouring)];
+    });
+  }
+
   // Keys with their self values, most first; the root's own value has no key.
   sums(colouring: Colouring, sums: FunctionSums): GroupSums[] {
     const numbering = this.colourings[COLOURINGS.indexOf(colouring)];

@@ -1,7 +1,7 @@
 // The key by which a function is coloured, and listed in the legend, for each colouring.
 // Keys are told from names, binaries and files alone: a guess where those say little.
 
-import { Colouring, COLOURINGS, FunctionKind } from "./nouns";
+import { Colouring, FunctionKind } from "./nouns";
 import { baseName } from "./functions";
 
 // What a key is made from.
@@ -10,11 +10,6 @@ export interface GroupedFunction {
   image: string;
   file: string;
   kind: FunctionKind;
-}
-
-// One key per colouring, in the order of COLOURINGS.
-export function groupsOf(func: GroupedFunction): string[] {
-  return COLOURINGS.map((colouring) => groupOf(func, colouring));
 }
 
 export function groupOf(func: GroupedFunction, colouring: Colouring): string {
@@ -81,23 +76,23 @@ export function languageOf(func: GroupedFunction): string {
       return func.kind;
     default:
   }
-  const ending = /\.([A-Za-z0-9]+)$/.exec(func.file)?.[1];
-  const byFile = ending === undefined ? undefined : LANGUAGE_OF_ENDING.get(ending.toLowerCase());
+  const ending = func.file.slice(func.file.lastIndexOf(".") + 1);
+  const byFile = LANGUAGE_OF_ENDING.get(ending.toLowerCase());
   if (byFile !== undefined) return byFile;
   const byName = languageOfName(func.name);
   return byName ?? (GENERATED_IMAGE.test(func.image) ? "generated code" : "native");
 }
 
-const JAVA_NAME = /^([a-z_][\w]*[./])+[A-Z$][\w$]*([.]|::)[\w$<>]+/;
+const JAVA_NAME = /^([a-z_][\w]*[./])+[A-Z$][\w$]*\.[\w$<>]+/;
 const GO_NAME = /^[\w-]+(\.[\w-]+)+\/[\w./~%-]*\.(\(\*?\w+(\[.*\])?\)\.)?\w/;
 
 function languageOfName(name: string): string | undefined {
   const v8 = V8_NAME.exec(name);
   if (v8 !== null) return SCRIPT_CODE.test(v8[1]) ? "JavaScript" : "generated code";
   if (name.startsWith("py::") || name === "<module>") return "Python";
-  if (RUST_HASH.test(name) || /^<.+ as .+>::/.test(name) || name.includes("::{{closure}}")) {
-    return "Rust";
-  }
+  if (name.includes("::{{closure}}") || RUST_HASH.test(name)) return "Rust";
+  if (name.startsWith("<") && /^<.+ as .+>::/.test(name)) return "Rust";
+  if (!name.includes(".")) return undefined; // all that follows has a dot
   if (JAVA_NAME.test(name) && !name.includes("(*")) return "Java/Kotlin";
   if (/^(runtime|main|syscall|reflect|sync|net)\./.test(name)) return "Go";
   if (GO_NAME.test(name)) return "Go";

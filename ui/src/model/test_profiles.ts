@@ -17,7 +17,8 @@ const BINARIES = ["/usr/bin/server", "/usr/lib/libc.so.6", "/usr/lib/libstdc++.s
   "/usr/lib/jvm/libjvm.so", "[kernel]", "/usr/lib/libz.so.1"];
 const WORDS = ["read", "write", "parse", "encode", "decode", "lookup", "insert", "visit", "merge",
   "Buffer", "Reader", "Writer", "Index", "Table", "Request", "Handler", "Stream", "Session",
-  "Cache", "internal", "detail", "storage", "network", "query", "planner", "executor", "allocator", "hash"];
+  "Cache", "internal", "detail", "storage", "network", "query", "planner", "executor",
+  "allocator", "hash"];
 
 // Stacks that grow out of the one before: a stack shares a random part of its beginning, as those
 // of a program do, and goes on with functions that few others call.
