@@ -1,42 +1,50 @@
-import { test } from "node:test";
 import assert from "node:assert/strict";
-import { shortenName } from "./names";
+import { test } from "node:test";
+import { cutMiddle, shortenName } from "./names";
 
-const CPP = "app::db::Table<std::vector<Row>, int>::insert(Row const&, std::pair<int, int>) const";
+const CASES: [string, number, string][] = [
+  ["short", 10, "short"],
+  ["std::vector<int>::push_back(int const&)", 30, "std::vector<int>::push_back"],
+  ["std::vector<int, A<B>>::push_back(int)", 25, "std::vector::push_back"],
+  ["a::b::Foo::bar(int) const", 12, "…::Foo::bar"],
+  ["a::b::Foo::bar(int) const", 7, "…::bar"],
+  ["(anonymous namespace)::f(int)", 25, "(anonymous namespace)::f"],
+  ["(anonymous namespace)::f(int)", 12, "…::f"],
+  ["a::operator()(int)", 15, "a::operator()"],
+  ["ns::operator<<(std::ostream&, T<U> const&)", 20, "ns::operator<<"],
+  ["github.com/foo/bar/pkg.(*Type).Method", 30, "…/bar/pkg.(*Type).Method"],
+  ["github.com/foo/bar/pkg.(*Type).Method", 17, "….(*Type).Method"],
+  ["github.com/foo/bar/pkg.(*Type).Method", 9, "….Method"],
+  ["pkg.Map[go.shape.int,go.shape.string]", 10, "pkg.Map"],
+  ["com.example.app.Service.run", 16, "….Service.run"],
+  ["averyveryverylongname", 9, "aver…name"],
+  ["foo.part.0", 9, "….part.0"],
+  ["a::averyveryverylongname", 9, "aver…name"],
+  ["<alloc::vec::Vec<T> as Clone>::clone", 12, "…::clone"],
+  ["abc", 1, ""],
+  ["abc", 2, "a…"],
+];
 
-test("parameters go first, then template arguments, then namespaces", () => {
-  assert.equal(shortenName(CPP, 200), CPP);
-  assert.equal(shortenName(CPP, 60), "app::db::Table<std::vector<Row>, int>::insert");
-  assert.equal(shortenName(CPP, 30), "app::db::Table::insert");
-  assert.equal(shortenName(CPP, 20), "db::Table::insert");
-  assert.equal(shortenName(CPP, 10), "insert");
+test("parameters go first, then packages from the left, then the middle", () => {
+  for (const [name, width, wanted] of CASES) {
+    assert.equal(shortenName(name, width), wanted, `${name} in ${width}`);
+  }
 });
 
-test("packages of other languages go from the left", () => {
-  assert.equal(shortenName("com.example.shop.Cart.add", 10), "Cart.add");
-  assert.equal(shortenName("github.com/foo/bar/pkg.(*Type).Method", 20), "pkg.(*Type).Method");
-  assert.equal(shortenName("java.util.ArrayList.<init>", 16), "ArrayList.<init>");
-});
-
-test("operators keep their signs", () => {
-  assert.equal(shortenName("a::very_long_name::operator()(int)", 33), "a::very_long_name::operator()");
-  assert.equal(shortenName("name_space::Type::operator<", 20), "Type::operator<");
-});
-
-test("what is left loses its middle, or its end when there is no room", () => {
-  assert.equal(shortenName("abcdefghijklmnopqrst", 10), "abcdef…rst");
-  assert.equal(shortenName("abcdefghijklmnopqrst", 4), "abc…");
-  assert.equal(shortenName("abcdefgh", 2), "");
-});
-
-test("never longer than asked, never half a character", () => {
-  const names = [CPP, "\u{1f600}\u{1f601}\u{1f602}\u{1f603}\u{1f604}\u{1f605}", "<<<<>>>>(((", "::::::::", ")))))",
-    "operator()", "a.b.c.d.e", "//////"];
+test("no form is longer than the width, none is empty from two on, no pair is parted", () => {
+  const names = [...CASES.map(([name]) => name), "😀😀😀😀😀😀", "ns::f😀😀😀😀😀(int)", ">>><<<((", "..//::::"];
   for (const name of names) {
-    for (let most = 0; most < name.length + 2; most++) {
-      const short = shortenName(name, most);
-      assert.ok(short.length <= most, `${name} ${most}`);
-      assert.ok(!/[\ud800-\udbff](?![\udc00-\udfff])/.test(short), `${name} ${most}`);
+    for (let width = 0; width < name.length + 2; ++width) {
+      const short = shortenName(name, width);
+      assert.ok(short.length <= width, `${name} in ${width}: ${short}`);
+      assert.ok(short !== "" || width < 2, `${name} in ${width} is empty`);
+      assert.doesNotMatch(short, /[\ud800-\udbff](?![\udc00-\udfff])/);
+      assert.doesNotMatch(short, /(?<![\ud800-\udbff])[\udc00-\udfff]/);
     }
   }
+});
+
+test("the middle goes last", () => {
+  assert.equal(cutMiddle("abcdefgh", 5), "ab…gh");
+  assert.equal(cutMiddle("abc", 3), "abc");
 });

@@ -1,76 +1,99 @@
-// Names made shorter for narrow boxes: what says least goes first. Parameters, then template
-// arguments, then packages and namespaces from the left; at last the middle of what is left.
+// Names of functions made shorter, so that what tells them apart stays.
 
 const ELLIPSIS = "…";
-const SHORTEST = 3; // fewer characters say nothing
 
-// The name in at most so many characters (UTF-16 units); "" when that is too few to say anything.
-// Cost: a few passes over the name.
-export function shortenName(name: string, charactersMax: number): string {
-  if (name.length <= charactersMax) return name;
-  if (charactersMax < SHORTEST) return "";
-  const bare = withoutParameters(name);
-  if (bare.length <= charactersMax) return bare;
-  const plain = withoutArguments(bare);
-  if (plain.length <= charactersMax) return plain;
-  const last = lastParts(plain, charactersMax);
-  return last.length <= charactersMax ? last : cutMiddle(last, charactersMax);
-}
-
-// "f(int, char)::g(long) const" -> "f(int, char)::g". "operator()" keeps its own.
-function withoutParameters(name: string): string {
-  const end = name.lastIndexOf(")");
-  if (end < 0 || /[^\sA-Za-z&\]]/.test(name.slice(end + 1))) return name;
-  let depth = 0;
-  for (let i = end; i > 0; --i) {
-    if (name[i] === ")") ++depth;
-    else if (name[i] === "(" && --depth === 0) {
-      return name.endsWith("operator", i) ? name : name.slice(0, i);
-    }
+// The longest form of a name that has at most `width` characters (UTF-16 units); "" when there is
+// no room for even two. First go parameters and template arguments, then packages and namespaces
+// from the left, then the middle of what is left.
+export function shortenName(name: string, width: number): string {
+  if (name.length <= width) return name;
+  if (width < 2) return "";
+  const withoutParameters = dropParameters(name);
+  if (withoutParameters.length <= width) return withoutParameters;
+  const plain = dropArguments(withoutParameters);
+  if (plain.length <= width) return plain;
+  for (const begin of scopeBegins(plain)) {
+    if (plain.length - begin + ELLIPSIS.length <= width) return ELLIPSIS + plain.slice(begin);
   }
-  return name;
+  const begins = scopeBegins(plain);
+  const last = begins.length > 0 ? plain.slice(begins[begins.length - 1]) : plain;
+  return cutMiddle(last.replace(/^(::|[./])/, ""), width);
 }
 
-// "a<b<c>>::d<e>" -> "a::d". What is not balanced ("operator<", "<init>") stays.
-function withoutArguments(name: string): string {
+// Keeps the beginning and the end. Never parts a surrogate pair.
+export function cutMiddle(text: string, width: number): string {
+  if (text.length <= width) return text;
+  if (width < 2) return "";
+  let head = Math.ceil((width - 1) / 2);
+  let tail = text.length - (width - 1 - head);
+  if (isLowSurrogate(text, head)) --head;
+  if (isLowSurrogate(text, tail)) ++tail;
+  return text.slice(0, head) + ELLIPSIS + text.slice(tail);
+}
+
+function isLowSurrogate(text: string, at: number): boolean {
+  const unit = text.charCodeAt(at);
+  return at > 0 && at < text.length && unit >= 0xdc00 && unit <= 0xdfff;
+}
+
+// Without the last pair of round brackets and what follows it (const, noexcept), unless the name
+// goes on after it, as `(anonymous namespace)::f`, `main.(*T).f` and `f()::lambda` do.
+function dropParameters(name: string): string {
+  const open = parametersBegin(name);
+  return open > 0 ? name.slice(0, open) : name;
+}
+
+// Where the parameters begin, or -1.
+function parametersBegin(name: string): number {
+  const close = name.lastIndexOf(")");
+  if (close < 0 || !/^\)( const| noexcept|&| volatile| \[[^\]]*\])*$/.test(name.slice(close))) return -1;
+  let depth = 0;
+  for (let at = close; at >= 0; --at) {
+    const c = name[at];
+    if (c === ")") ++depth;
+    else if (c === "(" && --depth === 0) return name.endsWith("operator", at) ? -1 : at;
+  }
+  return -1;
+}
+
+// Without what stands in angle brackets, and in Go's square ones. Operators such as `operator<` stay.
+function dropArguments(name: string): string {
   let out = "";
   let depth = 0;
-  let open = 0;
-  for (let i = 0; i < name.length; ++i) {
-    const c = name[i];
-    if (c === "<" && (depth > 0 || (i > 0 && /[\w$]/.test(name[i - 1]) && !out.endsWith("operator")))) {
-      if (depth++ === 0) open = i;
-    } else if (c === ">" && depth > 0 && name[i - 1] !== "-") {
-      --depth;
+  for (let at = 0; at < name.length; ++at) {
+    const c = name[at];
+    if (depth === 0 && name.startsWith("operator", at) && /^operator[-<>=]/.test(name.slice(at))) {
+      const operator = /^operator(->\*?|<=>|<<=|>>=|<<|>>|<=|>=|<|>|[-=]+)/.exec(name.slice(at));
+      out += operator?.[0] ?? "operator";
+      at += (operator?.[0].length ?? 8) - 1;
+    } else if ((c === "<" && at > 0) || (c === "[" && /\w/.test(name[at - 1] ?? ""))) {
+      ++depth;
+    } else if ((c === ">" && name[at - 1] !== "-") || c === "]") {
+      if (depth > 0) --depth;
+      else out += c;
     } else if (depth === 0) {
       out += c;
     }
   }
-  return depth === 0 && out !== "" ? out : out + name.slice(open);
+  return depth === 0 && out !== "" ? out : name;
 }
 
-// The longest end that begins after a separator and fits; else the last part alone.
-function lastParts(name: string, charactersMax: number): string {
-  let shortest = name;
-  for (const separator of name.matchAll(/::|\.(?=[A-Za-z_$])|\/(?=.)/g)) {
-    if (separator.index === 0) continue; // ".text", "/a/b": no package
-    const rest = name.slice((separator.index ?? 0) + separator[0].length);
-    if (rest.length < SHORTEST) break;
-    shortest = rest;
-    if (rest.length <= charactersMax) break;
+// The places where a shorter form can begin, each at its separator: `::Foo::bar`, `.Foo.bar`.
+function scopeBegins(name: string): number[] {
+  const begins: number[] = [];
+  let depth = 0;
+  for (let at = 1; at < name.length; ++at) {
+    const c = name[at];
+    if (c === "(" || c === "<" || c === "[") ++depth;
+    else if (c === ")" || c === ">" || c === "]") depth = Math.max(0, depth - 1);
+    else if (depth > 0) continue;
+    else if (c === ":" && name[at + 1] === ":" && at + 2 < name.length) begins.push(at++);
+    else if ((c === "/" || c === ".") && isPart(name, at)) begins.push(at);
   }
-  return shortest;
+  return begins;
 }
 
-function cutMiddle(name: string, charactersMax: number): string {
-  const kept = charactersMax - 1;
-  // The beginning says more than the end.
-  const atEnd = kept < 8 ? 0 : Math.floor(kept / 3);
-  const head = wholeCharacters(name.slice(0, kept - atEnd));
-  return head + ELLIPSIS + (atEnd > 0 ? name.slice(name.length - atEnd).replace(/^[\udc00-\udfff]/, "") : "");
-}
-
-// Without half a surrogate pair at the end.
-function wholeCharacters(text: string): string {
-  return text.replace(/[\ud800-\udbff]$/, "");
+// Whether the separator has a name on both sides: not that of "a...b", ".part.0" or "1.5".
+function isPart(name: string, at: number): boolean {
+  return /[\w)\]$]/.test(name[at - 1]) && /[A-Za-z_(<$]/.test(name[at + 1] ?? "");
 }

@@ -54,3 +54,99 @@
 // Marks and measures of performance: "vesta:first-picture" (mark; and measure from the navigation),
 // measures "vesta:zoom", "vesta:search", "vesta:transform" (input to drawn), "vesta:frame" (one
 // hover or scroll step on the main thread).
+
+import workerSource from "worker-source";
+import { createEngine } from "../engine/client";
+import type { DocumentInfo } from "../engine/protocol";
+import { FlameView } from "../widgets/flame_view";
+import { make } from "../widgets/dom";
+import { pieceTexts } from "./pieces";
+
+const NEEDED = ["Worker", "DecompressionStream", "ResizeObserver", "BigInt64Array"];
+
+function main(): void {
+  const page = document.getElementById("vesta-page");
+  if (page === null) {
+    return;
+  }
+  const missing = NEEDED.filter((name) => !(name in window));
+  if (missing.length > 0) {
+    showError(page, "This browser is too old for this page",
+      `It lacks ${missing.join(", ")}. Current versions of Firefox, Chrome, Edge and Safari have it.`);
+    return;
+  }
+  void open(page);
+}
+
+async function open(page: HTMLElement): Promise<void> {
+  const bar = make("div", { class: "vesta-progress-bar" });
+  const loading = make("div", { class: "vesta-loading", testId: "loading", role: "progressbar",
+    label: "Reading the profile", aria: { valuemin: "0", valuemax: "100", valuenow: "0" } },
+    [make("p", { text: "Reading the profile…" }), make("div", { class: "vesta-progress" }, [bar])]);
+  page.dataset.state = "loading";
+  page.replaceChildren(loading);
+  const engine = createEngine(workerSource);
+  try {
+    const info = await engine.loadText(pieceTexts(document), (share) => {
+      bar.style.width = `${share * 100}%`;
+      loading.setAttribute("aria-valuenow", String(Math.round(share * 100)));
+    });
+    if (info.nodeCount <= 1 && info.totals.every((total) => total === 0)) {
+      showEmpty(page, info);
+      return;
+    }
+    page.replaceChildren();
+    showView(page, engine, info);
+    page.dataset.state = "ready";
+  } catch (error) {
+    showError(page, "This file cannot be shown", error instanceof Error ? error.message : "");
+  }
+}
+
+function showView(page: HTMLElement, engine: ReturnType<typeof createEngine>, info: DocumentInfo): void {
+  let steps = 0; // of this page: the way back must not leave it
+  const view = new FlameView(page, engine, {
+    info,
+    state: location.hash,
+    onState: (state, isStep) => {
+      const hash = state === "" ? "#" : `#${state}`;
+      if (hash === (location.hash || "#")) {
+        return;
+      }
+      steps += isStep ? 1 : 0;
+      history[isStep ? "pushState" : "replaceState"]({ steps }, "", hash);
+    },
+    goBack: () => {
+      if (steps > 0) {
+        history.back();
+      }
+    },
+  });
+  window.addEventListener("popstate", (event) => {
+    const state: unknown = event.state;
+    steps = typeof state === "object" && state !== null && "steps" in state
+      ? Number((state as { steps: number }).steps) : 0;
+    view.setState(location.hash);
+  });
+}
+
+function showEmpty(page: HTMLElement, info: DocumentInfo): void {
+  page.dataset.state = "empty";
+  page.replaceChildren(make("div", { class: "vesta-notice", testId: "empty-page" }, [
+    make("h1", { text: info.title }),
+    make("p", { text: "This profile is empty: not one sample was taken." }),
+    ...info.notes.map((text) => make("p", { class: "vesta-hint", text })),
+  ]));
+}
+
+function showError(page: HTMLElement, heading: string, text: string): void {
+  page.dataset.state = "error";
+  page.replaceChildren(make("div", { class: "vesta-notice", testId: "error-page", role: "alert" }, [
+    make("h1", { text: heading }),
+    make("p", { text }),
+    make("p", { class: "vesta-hint", text: "If the file was mailed or downloaded, it may have been "
+      + "cut off or changed on the way: fetch it again, or make it anew." }),
+  ]));
+}
+
+main();

@@ -140,7 +140,7 @@ const THEMES: Record<Theme, ThemeColours> = {
     paper: { r: 255, g: 255, b: 255 },
     wheel: [
       { lightness: 0.845, chroma: 0.088 },
-      { lightness: 0.765, chroma: 0.092 },
+      { lightness: 0.785, chroma: 0.062 },
     ],
     grey: 0.87,
     unnamed: 0.82,
@@ -154,7 +154,7 @@ const THEMES: Record<Theme, ThemeColours> = {
     paper: { r: 238, g: 240, b: 244 },
     wheel: [
       { lightness: 0.48, chroma: 0.078 },
-      { lightness: 0.405, chroma: 0.072 },
+      { lightness: 0.42, chroma: 0.045 },
     ],
     grey: 0.37,
     unnamed: 0.42,
@@ -164,9 +164,9 @@ const THEMES: Record<Theme, ThemeColours> = {
   },
 };
 
-// Hue of the n-th place: the wheel leaves out 32..78 degrees, the kernel's orange.
+// Hue of the n-th place: the wheel leaves out 28..92 degrees, the kernel's orange.
 function wheelHue(place: number): number {
-  return (84 + (place % HUES) * (304 / HUES)) % 360;
+  return (94 + (place % HUES) * (293 / (HUES - 1))) % 360;
 }
 
 function fillOf(style: number, colours: ThemeColours): Rgb {

@@ -10,7 +10,7 @@ test("the initial state needs no text", () => {
 test("every choice survives the address", () => {
   const hostile = { name: "a&b=#\"<x>\n%20é", image: "/lib/we ird.so" };
   const state: ViewState = {
-    valueType: 2, zoom: "1f2e", below: 12.5, sandwich: hostile,
+    valueType: 2, zoom: "1f2e", rest: { below: 12.5, from: 3, to: 9 }, sandwich: hostile,
     transforms: [
       { kind: "focus", on: hostile },
       { kind: "focusNode", path: [hostile, { name: "", image: "" }] },
@@ -31,7 +31,7 @@ test("every choice survives the address", () => {
 });
 
 test("a damaged address is read as far as it makes sense", () => {
-  const state = stateFromText("#below=x&of=[1,2]&do=[&do=[\"merge\"]&do=[\"foldChains\"]&layout=z"
+  const state = stateFromText("#rest=1,x,3&of=[1,2]&do=[&do=[\"merge\"]&do=[\"foldChains\"]&layout=z"
     + "&type=-1&colour=pink&order=size&q=main");
   assert.deepEqual(state, {
     ...initialState(),

@@ -20,10 +20,16 @@ export type NamedTransform =
   | { kind: "collapseLibrary"; image: string }
   | { kind: "foldChains" };
 
+export interface RestZoom {
+  below: number;
+  from: number;
+  to: number;
+}
+
 export interface ViewState {
   valueType: number | null; // null = the document's default
   zoom: string; // address of the node, "" = the root
-  below: number | null;
+  rest: RestZoom | null; // of the node: the part that a rest box gathered
   sandwich: FunctionName | null;
   transforms: NamedTransform[];
   query: SearchQuery;
@@ -42,7 +48,7 @@ export interface ViewState {
 
 export function initialState(): ViewState {
   return {
-    valueType: null, zoom: "", below: null, sandwich: null, transforms: [],
+    valueType: null, zoom: "", rest: null, sandwich: null, transforms: [],
     query: { text: "", regexp: false, matchCase: false },
     colouring: null, groups: [], layout: "graph", rootBelow: false,
     comparison: "absolute", widthBy: "both", order: null, descending: true, matchesOnly: false,
@@ -108,7 +114,9 @@ export function stateToText(state: ViewState): string {
   };
   put("type", String(state.valueType), state.valueType !== null);
   put("zoom", state.zoom, state.zoom !== "");
-  put("below", String(state.below), state.below !== null);
+  if (state.rest !== null) {
+    params.set("rest", `${state.rest.below},${state.rest.from},${state.rest.to}`);
+  }
   if (state.sandwich !== null) {
     params.set("of", JSON.stringify([state.sandwich.name, state.sandwich.image]));
   }
@@ -158,7 +166,11 @@ export function stateFromText(text: string): ViewState {
   const state = initialState();
   state.valueType = numberOf(params.get("type"));
   state.zoom = params.get("zoom") ?? "";
-  state.below = numberOf(params.get("below"));
+  const rest = (params.get("rest") ?? "").split(",").map(numberOf);
+  const [below, from, to] = rest;
+  if (rest.length === 3 && below !== null && from !== null && to !== null) {
+    state.rest = { below, from, to };
+  }
   const sandwich = stringsOf(params.get("of") ?? "");
   if (sandwich.length === 2) {
     state.sandwich = { name: sandwich[0], image: sandwich[1] };

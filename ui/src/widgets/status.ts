@@ -1,0 +1,76 @@
+// The line at the bottom: what the picture is of, what it does not show, and what is known to be
+// missing from the profile. And short messages that go away.
+import type { DocumentInfo } from "../engine/protocol";
+import { button, make, show } from "./dom";
+import { formatCount, formatShare, formatSigned, formatValue } from "./format";
+import { changeWord } from "./tooltip";
+
+const MESSAGE_MS = 4000;
+
+export interface StatusFacts {
+  info: DocumentInfo;
+  unit: string;
+  boxes: number;
+  restNodes: number;
+  restShare: number; // of the zoomed part
+  removed: readonly number[]; // per side, by transforms
+}
+
+export class Status {
+  readonly element: HTMLElement;
+  private readonly line = make("span", { class: "vesta-status-line", testId: "status" });
+  private readonly notes: HTMLDivElement;
+  private readonly notesButton: HTMLButtonElement;
+
+  constructor() {
+    this.notes = make("div", { class: "vesta-notes", testId: "notes", role: "note" });
+    this.notes.hidden = true;
+    this.notesButton = button({ class: "vesta-notes-button",
+      aria: { expanded: "false" }, onClick: () => {
+        this.notes.hidden = !this.notes.hidden;
+        this.notesButton.setAttribute("aria-expanded", String(!this.notes.hidden));
+      } });
+    this.element = make("footer", { class: "vesta-status" },
+      [this.notes, this.line, this.notesButton]);
+  }
+
+  show(facts: StatusFacts): void {
+    const { info, unit } = facts;
+    const parts: string[] = [totalsText(info, unit),
+      `${formatCount(info.nodeCount)} boxes, ${formatCount(info.functionCount)} functions`];
+    if (facts.restNodes > 0) {
+      parts.push(`${formatShare(facts.restShare)} in ${formatCount(facts.restNodes)} boxes too `
+        + "narrow to show: zoom in");
+    }
+    const removed = facts.removed.reduce((all, one) => all + one, 0);
+    if (removed > 0) {
+      parts.push(`${formatValue(removed, unit)} hidden by changes to the picture`);
+    }
+    this.line.replaceChildren(...parts.map((text) => make("span", { text })));
+    show(this.notesButton, info.notes.length > 0);
+    this.notesButton.textContent = info.notes.length === 1 ? "1 note" : `${info.notes.length} notes`;
+    this.notes.replaceChildren(...info.notes.map((text) => make("p", { text })));
+  }
+}
+
+function totalsText(info: DocumentInfo, unit: string): string {
+  const [one, other] = info.totals;
+  const type = info.valueTypes[info.valueType]?.type ?? "";
+  if (other === undefined) {
+    return `${formatValue(one, unit)} ${type}`.trim();
+  }
+  return `${type}: ${formatValue(one, unit)} → ${formatValue(other, unit)} `
+    + `(${formatSigned(other - one, unit)}, ${changeWord(one, other)})`;
+}
+
+export class Message {
+  readonly element = make("div", { class: "vesta-message", testId: "message", role: "status" });
+  private timer = 0;
+
+  show(text: string): void {
+    this.element.textContent = text;
+    this.element.classList.add("shown");
+    window.clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => this.element.classList.remove("shown"), MESSAGE_MS);
+  }
+}
