@@ -1,6 +1,7 @@
 // Names of functions made shorter, so that what tells them apart stays.
 
 const ELLIPSIS = "…";
+const AFTER_PARAMETERS = /^\)( const| volatile| noexcept| ?&&?| \[[^\]]*\])*$/;
 
 // The longest form of a name that has at most `width` characters (UTF-16 units); "" when there is
 // no room for even two. First go parameters and template arguments, then packages and namespaces
@@ -46,7 +47,7 @@ function dropParameters(name: string): string {
 // Where the parameters begin, or -1.
 function parametersBegin(name: string): number {
   const close = name.lastIndexOf(")");
-  if (close < 0 || !/^\)( const| noexcept|&| volatile| \[[^\]]*\])*$/.test(name.slice(close))) return -1;
+  if (close < 0 || !AFTER_PARAMETERS.test(name.slice(close))) return -1;
   let depth = 0;
   for (let at = close; at >= 0; --at) {
     const c = name[at];
@@ -56,7 +57,7 @@ function parametersBegin(name: string): number {
   return -1;
 }
 
-// Without what stands in angle brackets, and in Go's square ones. Operators such as `operator<` stay.
+// Without what stands in angle brackets, and in Go's square ones. Operators as `operator<` stay.
 function dropArguments(name: string): string {
   let out = "";
   let depth = 0;
