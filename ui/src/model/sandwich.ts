@@ -1,7 +1,8 @@
 // One function in the middle: who calls it, and what it calls, each as a tree with it as the root.
 
 import { FunctionTable } from "./functions";
-import { forTopmost, noChange, SubtreeAdder } from "./rebuild";
+import { topmostOf } from "./masks";
+import { MergeWalk, noChange } from "./merge_walk";
 import { Tree } from "./tree";
 import { TreeBuilder } from "./tree_builder";
 
@@ -30,11 +31,6 @@ export function callersOf(tree: Tree, functions: FunctionTable, func: number): T
 }
 
 export function calleesOf(tree: Tree, functions: FunctionTable, func: number): Tree {
-  const builder = new TreeBuilder(func, tree.self.length, 1024);
-  const adder = new SubtreeAdder(builder, tree, noChange(functions.count));
-  forTopmost(tree, func, (node) => {
-    builder.addSelf(0, tree, node);
-    adder.add(0, node + 1, tree.end[node]);
-  });
-  return builder.finish(functions.ranks());
+  const walk = new MergeWalk(tree, noChange(functions.count), functions.ranks(), false);
+  return walk.mergedAsRoot(topmostOf(tree, func), func);
 }

@@ -2,12 +2,12 @@
 // the root's total is the sum of all self values, and leaves the old one as it is.
 
 import { baseName, FunctionTable } from "./functions";
+import { topmostOf, withSelf } from "./masks";
+import { FunctionChange, MergeWalk, noChange } from "./merge_walk";
 import { Transform } from "./nouns";
-import { depthOf, forTopmost, FunctionChange, noChange, SubtreeAdder, withSelf } from "./rebuild";
-import { childOf, Tree } from "./tree";
-import { TreeBuilder } from "./tree_builder";
+import { childOf, depthOf, Tree } from "./tree";
 
-// Cost: at most one pass over the tree with a look-up per node, and one sort of the nodes.
+// Cost: a few passes over the tree; room for one more tree meanwhile.
 export function transformTree(tree: Tree, functions: FunctionTable, transform: Transform): Tree {
   switch (transform.kind) {
     case "focus":
@@ -61,18 +61,13 @@ export function labelOf(functions: FunctionTable, transform: Transform): string 
 }
 
 function rebuilt(tree: Tree, functions: FunctionTable, change: FunctionChange): Tree {
-  const builder = new TreeBuilder(0, tree.self.length, tree.count);
-  builder.addSelf(0, tree, 0);
-  new SubtreeAdder(builder, tree, change).add(0, 1, tree.count);
-  return builder.finish(functions.ranks());
+  return new MergeWalk(tree, change, functions.ranks(), true).mergedAsRoot([0], 0);
 }
 
 function focus(tree: Tree, functions: FunctionTable, func: number): Tree {
   if (func === 0) return tree;
-  const builder = new TreeBuilder(0, tree.self.length, 1024);
-  const adder = new SubtreeAdder(builder, tree, noChange(functions.count));
-  forTopmost(tree, func, (node) => adder.add(0, node, tree.end[node]));
-  return builder.finish(functions.ranks());
+  const walk = new MergeWalk(tree, noChange(functions.count), functions.ranks(), false);
+  return walk.mergedBelowRoot(topmostOf(tree, func));
 }
 
 function focusNode(tree: Tree, path: number[]): Tree {
@@ -110,13 +105,13 @@ function maskSamples(tree: Tree, func: number, inside: boolean): Tree {
   const self = tree.self.map((values) =>
     inside ? new Float64Array(values.length) : values.slice(),
   );
-  forTopmost(tree, func, (node) => {
+  for (const node of topmostOf(tree, func)) {
     const end = tree.end[node];
     for (let side = 0; side < self.length; ++side) {
       if (inside) self[side].set(tree.self[side].subarray(node, end), node);
       else self[side].fill(0, node, end);
     }
-  });
+  }
   return withSelf(tree, self);
 }
 

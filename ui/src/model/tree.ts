@@ -65,6 +65,18 @@ export function sumTotals(end: Int32Array, self: Float64Array, depthMax: number)
   return total;
 }
 
+// The depth of the deepest node, the root's being 0.
+export function depthOf(end: Int32Array): number {
+  const open: number[] = []; // ends of the path's nodes
+  let deepest = 0;
+  for (let node = 0; node < end.length; ++node) {
+    while (open.length > 0 && open[open.length - 1] <= node) open.pop();
+    open.push(end[node]);
+    if (open.length > deepest) deepest = open.length;
+  }
+  return deepest - 1;
+}
+
 // Self and total of each function over a whole tree, recursion counted once.
 // Shape: indexed by function.
 export interface FunctionSums {

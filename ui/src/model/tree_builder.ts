@@ -40,13 +40,6 @@ export class TreeBuilder {
     return node;
   }
 
-  // Adds the self values of a node of another tree.
-  addSelf(node: number, from: Tree, fromNode: number): void {
-    for (let side = 0; side < this.self.length; ++side) {
-      this.self[side].values[node] += from.self[side][fromNode];
-    }
-  }
-
   addValue(node: number, side: number, value: number): void {
     this.self[side].values[node] += value;
   }
