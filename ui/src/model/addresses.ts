@@ -4,12 +4,13 @@
 import { FunctionTable } from "./functions";
 import { pathTo, Tree } from "./tree";
 
-// Hashes of 64 bits, in two columns by function, made on first use.
-// Cost: 8 bytes per function; reads every name once.
+// Hashes of 64 bits, in two columns by function, each made on first use.
+// Cost: 9 bytes per function.
 export class Addresses {
   private readonly functions: FunctionTable;
   private low = new Int32Array(0);
   private high = new Int32Array(0);
+  private isKnown = new Uint8Array(0);
 
   constructor(functions: FunctionTable) {
     this.functions = functions;
@@ -17,18 +18,19 @@ export class Addresses {
 
   // "depth-hash" of a node.
   addressOf(tree: Tree, node: number): string {
-    this.hashNames();
+    this.makeRoom();
     const path = pathTo(tree, node);
     let low = 0;
     let high = 0;
     for (const step of path.slice(1)) {
+      this.hashName(tree.func[step]);
       low = mix(low, this.low[tree.func[step]]);
       high = mix(high, this.high[tree.func[step]]);
     }
     return `${path.length - 1}-${hex(high)}${hex(low)}`;
   }
 
-  // Cost: one pass over the tree.
+  // Cost: one pass over the tree; the first one reads every name.
   nodeAt(tree: Tree, address: string): number | null {
     const parts = /^(\d{1,6})-([0-9a-f]{8})([0-9a-f]{8})$/.exec(address);
     if (parts === null) return null;
@@ -37,7 +39,8 @@ export class Addresses {
     const wantedLow = parseInt(parts[3], 16) | 0;
     if (wantedDepth > tree.depthMax) return null;
     if (wantedDepth === 0) return wantedHigh === 0 && wantedLow === 0 ? 0 : null;
-    this.hashNames();
+    this.makeRoom();
+    for (let func = 1; func < this.functions.count; ++func) this.hashName(func);
     const low = new Int32Array(wantedDepth + 1); // of the path to each open node
     const high = new Int32Array(wantedDepth + 1);
     const ends = new Int32Array(wantedDepth + 1);
@@ -59,21 +62,24 @@ export class Addresses {
     return null;
   }
 
-  private hashNames(): void {
-    const known = this.low.length;
+  private makeRoom(): void {
     const count = this.functions.count;
-    if (known === count) return;
-    const low = new Int32Array(count);
-    const high = new Int32Array(count);
-    low.set(this.low);
-    high.set(this.high);
-    for (let func = Math.max(known, 1); func < count; ++func) {
-      const name = this.functions.name(func);
-      low[func] = hashText(name, 0x811c9dc5);
-      high[func] = hashText(this.functions.image(func), hashText(name, 0x2545f491));
-    }
-    this.low = low;
-    this.high = high;
+    if (this.isKnown.length === count) return;
+    const { low, high, isKnown } = this;
+    this.low = new Int32Array(count);
+    this.high = new Int32Array(count);
+    this.isKnown = new Uint8Array(count);
+    this.low.set(low);
+    this.high.set(high);
+    this.isKnown.set(isKnown);
+  }
+
+  private hashName(func: number): void {
+    if (this.isKnown[func] === 1) return;
+    this.isKnown[func] = 1;
+    const name = this.functions.name(func);
+    this.low[func] = hashText(name, 0x811c9dc5);
+    this.high[func] = hashText(this.functions.image(func), hashText(name, 0x2545f491));
   }
 }
 
