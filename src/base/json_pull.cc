@@ -1,17 +1,25 @@
 #include "src/base/json_pull.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 
 #include "src/base/check.h"
 #include "src/base/json.h"
+#include "src/base/utf8.h"
 
 namespace vesta::base {
 namespace {
 
 constexpr uint64_t kDigitsMax = 1'000'000'000'000'000'000;  // below it, one more digit fits
 constexpr int64_t kExponentMax = 1'000'000;                 // far beyond what any number needs
+
+constexpr std::array<uint64_t, 20> kPowersOfTen = [] {
+  std::array<uint64_t, 20> powers = {1};
+  for (size_t i = 1; i < powers.size(); ++i) powers[i] = powers[i - 1] * 10;
+  return powers;
+}();
 
 bool IsDigit(char character) { return character >= '0' && character <= '9'; }
 
@@ -56,16 +64,17 @@ std::optional<int64_t> JsonDecimal::ToInt(int power, bool* rounded) const {
   if (!exact) *rounded = true;
   if (digits == 0) return 0;
   uint64_t value = digits;
-  int64_t places = exponent + power;
-  for (; places > 0; --places) {
-    if (__builtin_mul_overflow(value, uint64_t{10}, &value)) return std::nullopt;
-  }
-  if (places < 0) {
-    uint64_t divisor = 1;
-    for (; places < 0 && divisor < kDigitsMax * 10; ++places) divisor *= 10;
+  const int64_t places = exponent + power;
+  constexpr auto kPlacesMax = static_cast<int64_t>(kPowersOfTen.size()) - 1;
+  if (places > kPlacesMax) return std::nullopt;
+  if (places > 0) {
+    if (__builtin_mul_overflow(value, kPowersOfTen[static_cast<size_t>(places)], &value))
+      return std::nullopt;
+  } else if (places < 0) {
+    const uint64_t divisor = kPowersOfTen[static_cast<size_t>(std::min(-places, kPlacesMax))];
     const uint64_t rest = value % divisor;
-    // What is left of `places` makes it less than a tenth.
-    value = places < 0 ? 0 : value / divisor + (rest >= divisor - rest ? 1 : 0);
+    // With more places than that it is less than a tenth.
+    value = -places > kPlacesMax ? 0 : value / divisor + (rest >= divisor - rest ? 1 : 0);
     if (rest != 0) *rounded = true;
   }
   if (value > static_cast<uint64_t>(INT64_MAX)) return std::nullopt;
@@ -266,9 +275,14 @@ bool JsonPull::String(std::string_view* out) {
   if (kind != Kind::kString) return Refuse("is no string");
   bool escaped = false;
   if (!ScanString(out, &escaped)) return false;
-  if (!escaped) return true;
-  if (!Unescape(*out, &string_text_)) return false;
-  *out = string_text_;
+  if (escaped) {
+    if (!Unescape(*out, &string_text_)) return false;
+    *out = string_text_;
+  }
+  if (!IsUtf8(*out)) {
+    string_text_ = ToUtf8(*out);
+    *out = string_text_;
+  }
   return true;
 }
 
@@ -280,6 +294,11 @@ bool JsonPull::Number(JsonDecimal* out) {
   if (kind != Kind::kNumber) return Refuse("is no number");
   const size_t begin = at_;
   JsonDecimal number;
+  if (TakeShortInt(&number.digits)) {
+    number.text = text_.substr(begin, at_ - begin);
+    *out = number;
+    return true;
+  }
   if (Here() == '-') {
     number.negative = true;
     ++at_;
@@ -321,26 +340,30 @@ bool JsonPull::Number(JsonDecimal* out) {
   return true;
 }
 
-bool JsonPull::EndsNumber() const {
-  const char here = Here();
-  return !IsDigit(here) && here != '.' && here != 'e' && here != 'E';
+// Takes a whole number of at most 18 digits; what is anything else stays for a closer look.
+bool JsonPull::TakeShortInt(uint64_t* out) {
+  constexpr size_t kDigits = 18;
+  const size_t end = std::min(text_.size(), at_ + kDigits);
+  size_t at = at_;
+  uint64_t value = 0;
+  for (; at < end && IsDigit(text_[at]); ++at)
+    value = value * 10 + static_cast<uint64_t>(text_[at] - '0');
+  if (at == at_ || at == text_.size() || (text_[at_] == '0' && at - at_ > 1)) return false;
+  const char behind = text_[at];
+  if (IsDigit(behind) || behind == '.' || behind == 'e' || behind == 'E') return false;
+  at_ = at;
+  *out = value;
+  return true;
 }
 
 bool JsonPull::Uint(uint64_t* out) {
   if (!ok()) return false;
   SkipSpace();
   const size_t begin = at_;
-  uint64_t value = 0;
-  for (; IsDigit(Here()) && at_ - begin < 18; ++at_) {
-    value = value * 10 + static_cast<uint64_t>(text_[at_] - '0');
-  }
-  const bool leading_zero = at_ - begin > 1 && text_[begin] == '0';
-  if (at_ > begin && EndsNumber() && !leading_zero) {
+  if (TakeShortInt(out)) {
     value_at_ = begin;
-    *out = value;
     return true;
   }
-  at_ = begin;
   JsonDecimal number;
   if (!Number(&number)) return false;
   if (number.is_negative()) return Refuse("is negative");

@@ -55,7 +55,7 @@ class JsonPull {
   // Moves to the next item, or leaves the array and returns false.
   bool NextItem();
 
-  bool String(std::string_view* out);
+  bool String(std::string_view* out);  // bytes that are no UTF-8 become U+FFFD
   bool Number(JsonDecimal* out);
   bool Uint(uint64_t* out);  // a whole number >= 0, however it is written
   bool Bool(bool* out);
@@ -93,7 +93,7 @@ class JsonPull {
   bool ScanString(std::string_view* raw, bool* escaped);
   bool Unescape(std::string_view raw, std::string* out);
   bool SkipScalar(Kind kind);
-  bool EndsNumber() const;
+  bool TakeShortInt(uint64_t* out);
   void SkipSpace() {
     while (at_ < text_.size() &&
            (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) {

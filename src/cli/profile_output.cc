@@ -6,6 +6,7 @@
 
 #include "src/base/printable.h"
 #include "src/cli/profile_input.h"
+#include "src/flame/svg.h"
 #include "src/page/html_page.h"
 #include "src/page/page_data.h"
 #include "src/wire/folded_encoder.h"
@@ -35,11 +36,6 @@ Result<flame::StackTree> TreeOf(const Profile& profile, const OutputOptions& opt
   return tree;
 }
 
-Result<std::string> EncodeHtml(const Profile& profile, const OutputOptions& options) {
-  ASSIGN_OR_RETURN(const flame::StackTree tree, TreeOf(profile, options));
-  return HtmlOfTree(tree, options);
-}
-
 Result<std::string> EncodePlain(const Profile& profile, ProfileFormat format,
                                 const OutputOptions& options) {
   switch (format) {
@@ -56,8 +52,14 @@ Result<std::string> EncodePlain(const Profile& profile, ProfileFormat format,
       speedscope.sample_type = options.sample_type;
       return wire::EncodeSpeedscope(profile, speedscope);
     }
-    case ProfileFormat::kHtml:
-      return EncodeHtml(profile, options);
+    case ProfileFormat::kHtml: {
+      ASSIGN_OR_RETURN(const flame::StackTree tree, TreeOf(profile, options));
+      return HtmlOfTree(tree, options);
+    }
+    case ProfileFormat::kSvg: {
+      ASSIGN_OR_RETURN(const flame::StackTree tree, TreeOf(profile, options));
+      return SvgOfTree(tree, options);
+    }
     default:
       return Error(ErrorCode::kUnsupported,
                    "vesta does not write " + std::string(wire::SpecOf(format).title));
@@ -79,6 +81,14 @@ Result<std::string> HtmlOfTree(const flame::StackTree& tree, const OutputOptions
                                .page_data = data,
                                .script = ui::FlamePageScript(),
                                .style = ui::FlamePageStyle()});
+}
+
+std::string SvgOfTree(const flame::StackTree& tree, const OutputOptions& options) {
+  flame::SvgOptions svg;
+  svg.title = options.title;
+  svg.notes = options.notes;
+  svg.normalize = options.normalize;
+  return flame::RenderSvg(tree, tree.value_type, svg);
 }
 
 std::vector<std::string> FirstFrameLabels(const std::string& by) {

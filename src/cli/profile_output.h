@@ -21,6 +21,7 @@ struct OutputOptions {
   std::optional<size_t> sample_type = std::nullopt;
   std::vector<std::string> first_frame_labels;
   std::string title;
+  bool normalize = false;               // two sides: shares are compared
   std::vector<std::string> notes = {};  // what a reader must know: lost samples, ...
 };
 
@@ -39,6 +40,9 @@ base::Result<std::string> EncodeOutput(const profile::Profile& profile, wire::Ou
 
 // A page of a tree of one or two sides. Errors: as page::EncodePageData.
 base::Result<std::string> HtmlOfTree(const flame::StackTree& tree, const OutputOptions& options);
+
+// A picture of such a tree.
+std::string SvgOfTree(const flame::StackTree& tree, const OutputOptions& options);
 
 // Before the work begins: whether bytes of this format can be written there.
 // Errors: as wire::CheckOutputPath; InvalidInput for binary data on a terminal.

@@ -140,9 +140,13 @@ class Encoder {
 
 size_t FoldedSampleTypeIndex(const profile::Profile& profile) {
   const auto types = profile.sample_types();
-  for (size_t i = 0; i < types.size(); ++i) {
-    if (profile.String(types[i].type) == "samples" && profile.String(types[i].unit) == "count")
-      return i;
+  for (size_t type = 0; type < types.size(); ++type) {
+    if (profile.String(types[type].type) != "samples" ||
+        profile.String(types[type].unit) != "count")
+      continue;
+    for (size_t i = 0; i < profile.sample_count(); ++i) {
+      if (profile.sample_values(i)[type] != 0) return type;
+    }
   }
   return profile.DefaultSampleTypeIndex();
 }

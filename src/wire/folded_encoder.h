@@ -22,14 +22,12 @@ struct FoldedEncodeOptions {
 //        In a name ';' becomes ':' and control characters become ' '. A frame without a name is
 //        "binary+0xoffset", "0xaddress" without a binary, a stack without frames "[no stack]".
 //        Lines whose value is 0 are left out.
-// Units: of options.sample_type, else of the one that FoldedSampleTypeIndex names: samples where
-// the
-//        profile has them.
+// Units: of options.sample_type, else of the one that FoldedSampleTypeIndex names.
 // Source: docs/formats/folded.md.
 std::string EncodeFolded(const profile::Profile& profile, const FoldedEncodeOptions& options = {});
 
-// The sample type "samples/count" when there is one, since that is what tools expect, else the
-// default one.
+// The sample type "samples/count" when there is one and not all of its values are 0, since that is
+// what tools expect, else the default one.
 size_t FoldedSampleTypeIndex(const profile::Profile& profile);
 
 }  // namespace vesta::wire

@@ -119,7 +119,10 @@ TEST(FoldedTest, CountsSamplesWhereTheProfileHasThemElseTheDefault) {
   heap.SetSampleTypes(
       {heap.InternValueType("inuse_space", "bytes"), heap.InternValueType("alloc_space", "bytes")});
   EXPECT_EQ(FoldedSampleTypeIndex(heap), 1u);
-  EXPECT_EQ(FoldedSampleTypeIndex(Empty()), 0u);
+  Profile cpu = Empty();
+  EXPECT_EQ(FoldedSampleTypeIndex(cpu), 1u) << "no counts, no lines";
+  Add(cpu, {Frame(cpu, "f")}, 1);
+  EXPECT_EQ(FoldedSampleTypeIndex(cpu), 0u);
   EXPECT_EQ(EncodeFolded(Profile{}), "");
 }
 

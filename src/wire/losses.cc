@@ -7,6 +7,7 @@ namespace {
 
 using profile::Function;
 using profile::FunctionId;
+using profile::kKernelPath;
 using profile::Label;
 using profile::LabelSetId;
 using profile::Line;
@@ -150,13 +151,11 @@ class Finder {
     size_t build_ids = 0;
     for (uint32_t i = 0; i < profile_.mapping_count(); ++i) {
       const Mapping& mapping = profile_.mapping(MappingId{i});
-      binaries += mapping.path != StringId{};
+      // The kernel is told by its name everywhere.
+      binaries += mapping.path != StringId{} && profile_.String(mapping.path) != kKernelPath;
       build_ids += mapping.build_id != StringId{};
     }
-    if (binaries != 0 && !holds_.binaries) {
-      Lose("which of " + std::to_string(binaries) +
-           (binaries == 1 ? " binary a function is in" : " binaries a function is in"));
-    }
+    if (binaries != 0 && !holds_.binaries) Lose("the binary of each function");
     if (build_ids != 0 && !holds_.build_ids)
       Lose("the build id of " +
            (build_ids == 1 ? "1 binary" : std::to_string(build_ids) + " binaries"));
@@ -237,10 +236,12 @@ std::vector<std::string> LossesOf(const Profile& profile, ProfileFormat to,
 
 std::string LossText(const std::vector<std::string>& losses, ProfileFormat to) {
   if (losses.empty()) return {};
-  const bool plural =
-      losses.size() > 1 || (!losses[0].starts_with("the ") && !losses[0].starts_with("which ")) ||
-      losses[0].starts_with("the labels ") || losses[0].starts_with("the lines ") ||
-      losses[0].starts_with("the sample types ") || losses[0].starts_with("the negative ");
+  static constexpr std::string_view kPlurals[] = {"file ",         "the lines ",
+                                                  "the labels ",   "the sample types ",
+                                                  "the negative ", "the start time and "};
+  const auto starts = [&](std::string_view start) { return losses[0].starts_with(start); };
+  const bool plural = losses.size() > 1 || std::ranges::any_of(kPlurals, starts) ||
+                      losses[0].ends_with(" comments");
   std::string text(SpecOf(to).title);
   text += ": ";
   for (size_t i = 0; i < losses.size(); ++i) {

@@ -45,8 +45,8 @@ TEST(LossesTest, EachFormatNamesWhatItCannotHold) {
   const Profile profile = SmallProfile();
   EXPECT_EQ(LossText(LossesOf(profile, ProfileFormat::kFolded), ProfileFormat::kFolded),
             "folded stacks: file and line of 1 function, the linkage name of 1 function, the "
-            "address of 1 place, which of 1 binary a function is in, the build id of 1 binary, the "
-            "labels thread and tid, the sample type cpu, the start time and duration, the sampling "
+            "address of 1 place, the binary of each function, the build id of 1 binary, the labels "
+            "thread and tid, the sample type cpu, the start time and duration, the sampling "
             "period, and the comment are not kept");
   EXPECT_EQ(
       LossText(LossesOf(profile, ProfileFormat::kHtml,

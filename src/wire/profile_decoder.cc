@@ -1,7 +1,9 @@
 #include "src/wire/profile_decoder.h"
 
+#include "src/wire/cpuprofile_decoder.h"
 #include "src/wire/folded_decoder.h"
 #include "src/wire/gzip.h"
+#include "src/wire/jfr_decoder.h"
 #include "src/wire/perf_script_decoder.h"
 #include "src/wire/pprof_decoder.h"
 #include "src/wire/speedscope_decoder.h"
@@ -22,6 +24,10 @@ Result<Profile> Decode(std::string_view bytes, ProfileFormat format, const Decod
       return DecodePprof(bytes, {.decoded_bytes_max = options.size_bytes_max});
     case ProfileFormat::kSpeedscope:
       return DecodeSpeedscope(bytes);
+    case ProfileFormat::kJfr:
+      return DecodeJfr(bytes);
+    case ProfileFormat::kCpuProfile:
+      return DecodeCpuProfile(bytes);
     case ProfileFormat::kPerfScript:
       return DecodePerfScript(bytes);
     default:

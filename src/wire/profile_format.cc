@@ -136,7 +136,7 @@ Sniffed SniffJson(std::string_view text) {
       {"traceEvents", {ProfileFormat::kCpuProfile, ""}},
       {"nodes", {ProfileFormat::kCpuProfile, ""}},
       {"timeDeltas", {ProfileFormat::kCpuProfile, ""}},
-      {"head", {ProfileFormat::kCpuProfile, kUnknownJson}},
+      {"head", {ProfileFormat::kCpuProfile, ""}},
       {"meta",
        {ProfileFormat::kSpeedscope,
         "it is a profile of the Firefox Profiler, which vesta writes and does not read"}},

@@ -111,6 +111,8 @@ class Decoder {
         has_profiles_ = true;
         pull_.EnterArray();
         while (pull_.NextItem()) FindProfile();
+      } else if (key == "activeProfileIndex" && pull_.Peek() == JsonPull::Kind::kNumber) {
+        pull_.Uint(&shown_first_);
       } else {
         pull_.Skip();
       }
@@ -205,6 +207,8 @@ class Decoder {
         place.labels = profile_.InternLabels({&label, 1});
       }
     }
+    if (types.size() > 1 && shown_first_ < places_.size())
+      profile_.header().default_sample_type = types[places_[shown_first_].sample_type].type;
     if (types.empty()) types.push_back(profile_.InternValueType("samples", "count"));
     profile_.SetSampleTypes(std::move(types));
     values_.resize(profile_.sample_types().size());
@@ -318,8 +322,7 @@ class Decoder {
         return Error(ErrorCode::kCorrupt, place.path + ": samples and weights differ in length");
       }
       if (!more) return {};
-      profile::StringId process;
-      if (!ReadStack(samples, &stack, &process) || !weights.Number(&weight)) break;
+      if (!ReadStack(samples, &stack) || !weights.Number(&weight)) break;
       if (weight.is_negative()) {
         weights.Refuse("is negative");
         break;
@@ -331,24 +334,24 @@ class Decoder {
       }
       if (*value == 0) continue;
       values_[place.sample_type] = *value;
-      profile_.AddSample(profile_.InternStack(stack), LabelsOf(place, process), values_);
+      profile_.AddSample(profile_.InternStack(stack), LabelsOf(place), values_);
       values_[place.sample_type] = 0;
     }
     return samples.ok() ? weights.error() : samples.error();
   }
 
-  // Fills `stack` leaf first. A frame that is a label may only be the outermost.
-  bool ReadStack(JsonPull& pull, std::vector<LocationId>* stack, profile::StringId* process) {
+  // Fills `stack` leaf first. Frames that are labels stand before all others.
+  bool ReadStack(JsonPull& pull, std::vector<LocationId>* stack) {
     stack->clear();
+    stack_labels_.clear();
     uint32_t index = 0;
     pull.EnterArray();
     while (pull.NextItem()) {
       if (!ReadFrameIndex(pull, &index)) break;
       if (labels_of_frames_[index] == profile::StringId{}) {
         stack->push_back(frames_[index]);
-      } else if (stack->empty() && *process == profile::StringId{}) {
-        *process = names_of_frames_[index];
-        process_key_ = labels_of_frames_[index];
+      } else if (stack->empty()) {
+        stack_labels_.push_back({labels_of_frames_[index], names_of_frames_[index], 0, {}});
       } else {
         return pull.Refuse("is a label inside of a stack");
       }
@@ -357,10 +360,9 @@ class Decoder {
     return pull.ok();
   }
 
-  profile::LabelSetId LabelsOf(const ProfilePlace& place, profile::StringId process) {
-    if (process == profile::StringId{}) return place.labels;
-    const profile::Label label{process_key_, process, 0, {}};
-    return profile_.InternLabels({&label, 1});
+  // Those of the stack that was read last.
+  profile::LabelSetId LabelsOf(const ProfilePlace& place) {
+    return stack_labels_.empty() ? place.labels : profile_.InternLabels(stack_labels_);
   }
 
   struct Event {
@@ -448,12 +450,13 @@ class Decoder {
   JsonPull pull_;
   size_t frames_at_ = kAbsent;
   bool has_profiles_ = false;
+  uint64_t shown_first_ = 0;
   std::vector<ProfilePlace> places_;
   Profile profile_;
   std::vector<LocationId> frames_;
   std::vector<profile::StringId> labels_of_frames_;  // key of the label that a frame stands for
   std::vector<profile::StringId> names_of_frames_;
-  profile::StringId process_key_;
+  std::vector<profile::Label> stack_labels_;
   profile::IdIndex image_index_;
   std::vector<int64_t> values_;
   uint64_t rounded_ = 0;

@@ -187,6 +187,42 @@ def parse(data):
                    [strings[index] for index in top[13]])
 
 
+def canonical(data):
+    """Every field of a profile with ids and string indices replaced by what they point at, so that
+    two files are equal when they say the same: a dict of tables in the order of the file."""
+    if data[:2] == b"\x1f\x8b":
+        data = gzip.decompress(data)
+    top = _message(data, {1: "message", 2: "message", 3: "message", 4: "message", 5: "message",
+                          6: "message", 13: "varint"})
+    text = top[6]
+
+    def fields(raw, strings=(), repeated=()):
+        result = _message(raw, repeated)
+        return {number: text[value] if number in strings else value
+                for number, value in sorted(result.items()) if value not in (0, [])}
+
+    def table(number, strings=(), repeated=()):
+        rows = [fields(raw, strings, repeated) for raw in top[number]]
+        return {row.pop(1): row for row in rows}
+
+    mappings, functions = table(3, strings=(5, 6)), table(5, strings=(2, 3, 4))
+    locations = table(4, repeated={4: "message"})
+    for location in locations.values():
+        location[2] = mappings.get(location.get(2))
+        location[4] = [{**fields(raw), 1: functions[fields(raw)[1]]} for raw in location.get(4, [])]
+    samples = []
+    for raw in top[2]:
+        sample = fields(raw, repeated={1: "varint", 2: "varint", 3: "message"})
+        samples.append(([locations[number] for number in sample.get(1, [])], sample.get(2, []),
+                        [fields(label, strings=(1, 2, 4)) for label in sample.get(3, [])]))
+    return {"types": [fields(raw, strings=(1, 2)) for raw in top[1]], "samples": samples,
+            "mappings": list(mappings.values()), "locations": list(locations.values()),
+            "functions": list(functions.values()), "comments": [text[n] for n in top[13]],
+            "period_type": fields(top.get(11, b""), strings=(1, 2)),
+            "numbers": [top.get(n, 0) for n in (9, 10, 12)],
+            "texts": [text[top.get(n, 0)] for n in (7, 8, 14, 15)]}
+
+
 def load(path):
     with open(path, "rb") as file:
         return parse(file.read())

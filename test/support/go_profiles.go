@@ -1,4 +1,4 @@
-// Makes one profile of each kind with runtime/pprof: go_profiles CPU HEAP MUTEX. Recursion, inlined
+// Makes one profile of each kind with runtime/pprof: go_profiles CPU HEAP MUTEX [GOROUTINE]. Recursion, inlined
 // functions and a contended lock are in them.
 package main
 
@@ -87,7 +87,10 @@ func main() {
 	pprof.StopCPUProfile()
 	cpu.Close()
 	contend()
-	for i, name := range []string{"heap", "mutex"} {
+	for i, name := range []string{"heap", "mutex", "goroutine"} {
+		if len(os.Args) <= 2+i {
+			break
+		}
 		file := create(os.Args[2+i])
 		pprof.Lookup(name).WriteTo(file, 0)
 		file.Close()
