@@ -62,6 +62,7 @@ const LANGUAGE_OF_ENDING = new Map<string, string>([
 const SCRIPT_CODE = /^(JS|LazyCompile|Function|Eval|Script)$/;
 const V8_NAME =
   /^(JS|LazyCompile|Function|Eval|Script|RegExp|Builtin|BytecodeHandler|Stub):/;
+const RUST_CLOSURE = /::\{(\{closure\}\}|(closure|impl|shim)[#:])/;
 const RUST_HASH = /::h[0-9a-f]{16}$/;
 const GENERATED_IMAGE = /^(\[?(jit|anon|heap|stack)\b|\/\/anon|\/memfd:|perf-\d+\.map|jitted-)/;
 
@@ -90,7 +91,7 @@ function languageOfName(name: string): string | undefined {
   const v8 = V8_NAME.exec(name);
   if (v8 !== null) return SCRIPT_CODE.test(v8[1]) ? "JavaScript" : "generated code";
   if (name.startsWith("py::") || name === "<module>") return "Python";
-  if (name.includes("::{{closure}}") || RUST_HASH.test(name)) return "Rust";
+  if (RUST_CLOSURE.test(name) || RUST_HASH.test(name)) return "Rust";
   if (name.startsWith("<") && /^<.+ as .+>::/.test(name)) return "Rust";
   if (!name.includes(".")) return undefined; // all that follows has a dot
   if (JAVA_NAME.test(name) && !name.includes("(*")) return "Java/Kotlin";
@@ -144,14 +145,14 @@ function pythonModule(func: GroupedFunction): string {
   return path.replace(/\/__init__$/, "").split("/").slice(0, 2).join(".");
 }
 
-// The first one or two namespaces of a C++ name, outside of templates and parameters.
+// The first one or two namespaces of a C++ name. What has template arguments is a class.
 function outerNamespace(name: string): string {
-  const scopes = scopesOf(name);
-  if (scopes.length < 2) return "";
-  const outer = scopes.slice(0, -1).filter((scope) => scope !== "(anonymous namespace)");
-  if (outer.length === 0) return "";
-  const short = outer[0] === "std" || outer.length < 3 ? 1 : 2;
-  return outer.slice(0, short).map((scope) => scope.replace(/<.*$/s, "")).join("::");
+  const outer = scopesOf(name).slice(0, -1);
+  const known = outer.filter((scope) => scope !== "(anonymous namespace)");
+  const template = known.findIndex((scope) => scope.includes("<"));
+  const spaces = template < 0 ? known : known.slice(0, template);
+  const short = spaces[0] === "std" || known.length < 3 ? 1 : 2;
+  return spaces.slice(0, short).join("::");
 }
 
 // The parts of a qualified name between its `::`, the function's own name last; what stands in
