@@ -81,7 +81,7 @@ struct Session {
   Session& operator=(const Session&) = delete;
 
   Dwfl* dwfl = nullptr;
-  const PerfSample* sample = nullptr;
+  const wire::PerfSample* sample = nullptr;
   ElfutilsWalk* walk = nullptr;
 };
 
@@ -109,10 +109,10 @@ pid_t NoThread(Dwfl*, void*, void**) { return 0; }
 
 bool ReadWord(Dwfl*, Dwarf_Addr address, Dwarf_Word* word, void* argument) {
   const auto* const session = static_cast<Session*>(argument);
-  const PerfSample& sample = *session->sample;
+  const wire::PerfSample& sample = *session->sample;
   const uint64_t first = sample.registers[7];
   const uint64_t end = first + sample.stack.size();
-  if (address < first && first - address <= kRedZoneBytes) {
+  if (address < first && first - address <= wire::kRedZoneBytes) {
     *word = sample.registers[6];
     return true;
   }
@@ -213,7 +213,7 @@ ElfutilsWalker::ElfutilsWalker(const ImageFiles& images) : state_(std::make_uniq
 
 ElfutilsWalker::~ElfutilsWalker() = default;
 
-ElfutilsWalk ElfutilsWalker::Walk(const ReplayedProcess& process, const PerfSample& sample) {
+ElfutilsWalk ElfutilsWalker::Walk(const ReplayedProcess& process, const wire::PerfSample& sample) {
   ElfutilsWalk walk;
   Session& session = state_->SessionOf(process);
   session.sample = &sample;

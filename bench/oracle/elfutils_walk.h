@@ -27,7 +27,7 @@ class ElfutilsWalker {
   ElfutilsWalker(const ElfutilsWalker&) = delete;
   ElfutilsWalker& operator=(const ElfutilsWalker&) = delete;
 
-  ElfutilsWalk Walk(const ReplayedProcess& process, const PerfSample& sample);
+  ElfutilsWalk Walk(const ReplayedProcess& process, const wire::PerfSample& sample);
 
   // The symbol at an address of a process, from its file's symbol tables; empty when there is none.
   std::string NameOf(const ReplayedProcess& process, uint64_t address);

@@ -104,14 +104,14 @@ struct OurWalker::State {
 OurWalker::OurWalker(const ImageFiles& images) : state_(std::make_unique<State>(images)) {}
 OurWalker::~OurWalker() = default;
 
-OurWalk OurWalker::Walk(const ReplayedProcess& process, const PerfSample& sample) {
+OurWalk OurWalker::Walk(const ReplayedProcess& process, const wire::PerfSample& sample) {
   const std::vector<abi_mapping>& mappings = state_->MappingsOf(process);
   abi_resume resume{};
   resume.pc = sample.registers[16];
   resume.sp = sample.registers[7];
   // perf copies nothing below the stack pointer.
-  resume.stack_address = resume.sp - kRedZoneBytes;
-  std::vector<uint64_t> red_zone(kRedZoneBytes / sizeof(uint64_t), sample.registers[6]);
+  resume.stack_address = resume.sp - wire::kRedZoneBytes;
+  std::vector<uint64_t> red_zone(wire::kRedZoneBytes / sizeof(uint64_t), sample.registers[6]);
   const auto below = std::as_bytes(std::span(red_zone));
   std::vector<std::byte> stack(below.begin(), below.end());
   stack.insert(stack.end(), sample.stack.begin(), sample.stack.end());

@@ -24,7 +24,7 @@ class OurWalker {
   OurWalker(const OurWalker&) = delete;
   OurWalker& operator=(const OurWalker&) = delete;
 
-  OurWalk Walk(const ReplayedProcess& process, const PerfSample& sample);
+  OurWalk Walk(const ReplayedProcess& process, const wire::PerfSample& sample);
 
  private:
   struct State;

@@ -26,14 +26,14 @@ std::vector<std::byte> ReadOwnVdso() {
   return {};
 }
 
-bool IsSameFile(int fd, const PerfMapping& mapping) {
+bool IsSameFile(int fd, const wire::PerfMapping& mapping) {
   struct stat status{};
   if (::fstat(fd, &status) != 0) return false;
   // Some file systems show another device to stat() than to the kernel.
   return mapping.inode == 0 || status.st_ino == mapping.inode;
 }
 
-std::unique_ptr<ImageFile> OpenImage(const PerfMapping& mapping) {
+std::unique_ptr<ImageFile> OpenImage(const wire::PerfMapping& mapping) {
   auto image = std::make_unique<ImageFile>();
   image->path = mapping.path;
   if (mapping.path == kVdso) {
@@ -71,14 +71,14 @@ void Carve(std::vector<MappedCode>& code, uint64_t start, uint64_t end) {
 
 }  // namespace
 
-uint32_t ImageFiles::ImageOf(const PerfMapping& mapping) {
+uint32_t ImageFiles::ImageOf(const wire::PerfMapping& mapping) {
   const Key key(mapping.path, mapping.inode, mapping.device_major, mapping.device_minor);
   const auto [place, is_new] = number_of_.emplace(key, images_.size());
   if (is_new) images_.push_back(OpenImage(mapping));
   return place->second;
 }
 
-void Replay::Apply(const PerfMapping& mapping) {
+void Replay::Apply(const wire::PerfMapping& mapping) {
   ReplayedProcess& process = processes_[mapping.pid];
   const size_t count_before = process.code.size();
   Carve(process.code, mapping.start, mapping.end);
@@ -95,7 +95,7 @@ void Replay::Apply(const PerfMapping& mapping) {
   }
 }
 
-void Replay::Apply(const PerfComm& comm) {
+void Replay::Apply(const wire::PerfComm& comm) {
   ReplayedProcess& process = processes_[comm.pid];
   if (comm.pid == comm.tid) process.comm = comm.comm;
   if (!comm.is_exec) return;
@@ -103,7 +103,7 @@ void Replay::Apply(const PerfComm& comm) {
   process.version = version_next_++;
 }
 
-void Replay::Apply(const PerfFork& fork) {
+void Replay::Apply(const wire::PerfFork& fork) {
   if (fork.pid == fork.parent_pid) return;  // a thread
   processes_[fork.pid] = processes_[fork.parent_pid];
 }

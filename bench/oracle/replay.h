@@ -11,9 +11,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "bench/oracle/perf_data.h"
 #include "src/base/byte_source.h"
 #include "src/object/elf_file.h"
+#include "src/wire/perf_data.h"
 
 namespace vesta::oracle {
 
@@ -29,7 +29,7 @@ struct ImageFile {
 // Shape: one per path and inode; numbers count from 0.
 class ImageFiles {
  public:
-  uint32_t ImageOf(const PerfMapping& mapping);
+  uint32_t ImageOf(const wire::PerfMapping& mapping);
   const ImageFile& image(uint32_t number) const { return *images_[number]; }
   size_t count() const { return images_.size(); }
 
@@ -56,9 +56,9 @@ class Replay {
  public:
   explicit Replay(ImageFiles& images) : images_(images) {}
 
-  void Apply(const PerfMapping& mapping);
-  void Apply(const PerfComm& comm);
-  void Apply(const PerfFork& fork);
+  void Apply(const wire::PerfMapping& mapping);
+  void Apply(const wire::PerfComm& comm);
+  void Apply(const wire::PerfFork& fork);
   const ReplayedProcess& process(uint32_t pid) { return processes_[pid]; }
 
  private:

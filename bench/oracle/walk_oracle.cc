@@ -24,8 +24,8 @@
 #include "bench/oracle/compare_tables.h"
 #include "bench/oracle/elfutils_walk.h"
 #include "bench/oracle/our_walk.h"
-#include "bench/oracle/perf_data.h"
 #include "bench/oracle/replay.h"
+#include "src/wire/perf_data.h"
 
 namespace vesta::oracle {
 namespace {
@@ -80,7 +80,7 @@ uint64_t FirstPlaceOf(const ReplayedProcess& process, uint64_t address) {
 
 class Comparer {
  public:
-  Comparer(const PerfData& recording, uint64_t show_max)
+  Comparer(const wire::PerfData& recording, uint64_t show_max)
       : recording_(recording),
         replay_(images_),
         ours_(images_),
@@ -89,7 +89,7 @@ class Comparer {
 
   base::Result<Report> Run() {
     for (size_t i = 0; i < recording_.record_count(); ++i) {
-      ASSIGN_OR_RETURN(const PerfRecord record, recording_.Read(i));
+      ASSIGN_OR_RETURN(const wire::PerfRecord record, recording_.Read(i));
       std::visit([this](const auto& event) { Take(event); }, record);
     }
     return report_;
@@ -97,12 +97,12 @@ class Comparer {
 
  private:
   void Take(const std::monostate&) {}
-  void Take(const PerfLost& lost) { report_.lost += lost.count; }
+  void Take(const wire::PerfLost& lost) { report_.lost += lost.count; }
   template <typename Event>
   void Take(const Event& event) {
     replay_.Apply(event);
   }
-  void Take(const PerfSample& sample) {
+  void Take(const wire::PerfSample& sample) {
     if (sample.has_user_stack) {
       TakeStack(sample);
     } else {
@@ -110,7 +110,7 @@ class Comparer {
     }
   }
 
-  void TakeStack(const PerfSample& sample) {
+  void TakeStack(const wire::PerfSample& sample) {
     const ReplayedProcess& process = replay_.process(sample.pid);
     OurWalk ours = ours_.Walk(process, sample);
     ElfutilsWalk theirs = theirs_.Walk(process, sample);
@@ -174,7 +174,7 @@ class Comparer {
   }
 
   void Show(const std::string& kind, const ReplayedProcess& process, const OurWalk& ours,
-            const ElfutilsWalk& theirs, const PerfSample& sample) {
+            const ElfutilsWalk& theirs, const wire::PerfSample& sample) {
     uint64_t& shown = shown_[process.comm + kind];
     if (shown >= show_max_) return;
     ++shown;
@@ -197,7 +197,7 @@ class Comparer {
     }
   }
 
-  const PerfData& recording_;
+  const wire::PerfData& recording_;
   ImageFiles images_;
   Replay replay_;
   OurWalker ours_;
@@ -209,7 +209,7 @@ class Comparer {
 
 base::Result<Report> CompareWalks(const char* path, uint64_t show_max) {
   ASSIGN_OR_RETURN(const auto source, base::FileSource::Open(path));
-  ASSIGN_OR_RETURN(const PerfData recording, PerfData::Open(*source));
+  ASSIGN_OR_RETURN(const wire::PerfData recording, wire::PerfData::Open(*source));
   return Comparer(recording, show_max).Run();
 }
 

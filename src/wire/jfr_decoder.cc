@@ -214,8 +214,11 @@ class ChunkDecoder {
 
   void AddSetting(const EventValues& values) {
     const std::string& name = chunk_.Text(values.name);
+    const std::string& value = chunk_.Text(values.value);
+    // async-profiler may sample what is no time of a CPU: "wall", "cache-misses".
+    if (name == "event") counts_cpu_ = value == "cpu" || value == "itimer" || value == "ctimer";
     if (name != "period" && name != "interval") return;
-    const int64_t period_ns = PeriodOf(chunk_.Text(values.value));
+    const int64_t period_ns = PeriodOf(value);
     if (period_ns > 0) period_ns_of_type_[static_cast<uint64_t>(values.id)] = period_ns;
   }
 
@@ -235,7 +238,7 @@ class ChunkDecoder {
       case Source::kExecution: {
         const auto period = period_ns_of_type_.find(type_id);
         row.column = kSamples;
-        row.values = {1, period == period_ns_of_type_.end() ? 0 : period->second};
+        row.values = {1, period == period_ns_of_type_.end() || !counts_cpu_ ? 0 : period->second};
         break;
       }
       case Source::kNative:
@@ -355,6 +358,7 @@ class ChunkDecoder {
   const JfrChunkHeader& header_;
   Profile& profile_;
   std::vector<Row>& rows_;
+  bool counts_cpu_ = true;
   std::unordered_map<uint64_t, int64_t> period_ns_of_type_;  // by the id of an event's type
   std::unordered_map<uint64_t, StackId> stacks_;
   std::unordered_map<uint64_t, profile::FunctionId> functions_;

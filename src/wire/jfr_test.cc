@@ -203,6 +203,18 @@ TEST(JfrTest, TimeIsLeftOutWhereOneSampleHasNone) {
   }
 }
 
+TEST(JfrTest, SamplesOfAnotherEventThanTheCpuAreOnlyCounted) {
+  const auto with_event = [](std::string_view event) {
+    const auto profile = DecodeJfr(
+        FileOf(Execution(41, 51) + Event(kSetting, Numbers({1, 1}) + Text("event") + Text(event)) +
+               Event(kSetting, Numbers({1, kExecution}) + Text("interval") + Text("10000000"))));
+    EXPECT_TRUE(profile.ok());
+    return profile.ok() ? Sums(*profile) : "";
+  };
+  EXPECT_EQ(with_event("cpu"), "samples/count=1 cpu/nanoseconds=10000000");
+  EXPECT_EQ(with_event("cache-misses"), "samples/count=1");
+}
+
 // The error of bytes that are wrong.
 void ExpectError(const std::string& bytes, ErrorCode code, std::string_view wanted) {
   const auto profile = DecodeJfr(bytes);

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "src/wire/perf_events.h"
 #include "src/wire/perf_script_lines.h"
 
 namespace vesta::wire {
@@ -18,31 +19,12 @@ using profile::LocationId;
 using profile::MappingId;
 using profile::Profile;
 
-constexpr size_t kEventsMax = 64;
 constexpr std::string_view kPerfKernel = "[kernel.kallsyms]";
 constexpr std::string_view kDeleted = " (deleted)";
 
 Error LineError(size_t line_number, const std::string& what) {
   return Error(ErrorCode::kCorrupt,
                "no output of perf script: line " + std::to_string(line_number) + " " + what);
-}
-
-// "cycles" of "cycles:u" and of "cpu_core/cycles/P".
-std::string_view EventBase(std::string_view event) {
-  const size_t slash = event.find('/');
-  if (slash != std::string_view::npos) event.remove_prefix(slash + 1);
-  return event.substr(0, event.find_first_of(":/"));
-}
-
-bool CountsNanoseconds(std::string_view event) {
-  const std::string_view base = EventBase(event);
-  return base == "cpu-clock" || base == "task-clock";
-}
-
-bool MeasuresTime(std::string_view event) {
-  const std::string_view base = EventBase(event);
-  return CountsNanoseconds(event) || base == "cycles" || base == "cpu-cycles" ||
-         base == "ref-cycles";
 }
 
 // Behind the event stands the text of a tracepoint, or the one frame of a sample without call
@@ -88,45 +70,11 @@ class Decoder {
 
   Result<Profile> Take() {
     EndSample();
-    const size_t main_event = MainEvent();
-    std::vector<profile::ValueType> types = {profile_.InternValueType("samples", "count")};
-    for (const Event& event : events_) {
-      types.push_back(profile_.InternValueType(
-          event.name, CountsNanoseconds(event.name) ? "nanoseconds" : "count"));
-    }
-    if (!events_.empty()) {
-      const Event& event = events_[main_event];
-      profile_.header().default_sample_type = types[main_event + 1].type;
-      if (event.same_period && event.period > 0) {
-        profile_.header().period_type = types[main_event + 1];
-        profile_.header().period = event.period;
-      }
-    }
-    if (time_last_ns_ > time_first_ns_)
-      profile_.header().duration_ns = time_last_ns_ - time_first_ns_;
-    std::vector<int64_t> values(types.size());
-    profile_.SetSampleTypes(std::move(types));
-    for (const Sample& sample : samples_) {
-      std::ranges::fill(values, 0);
-      values[0] = sample.event == main_event ? 1 : 0;
-      values[sample.event + 1] = sample.value;
-      profile_.AddSample(sample.stack, sample.labels, values);
-    }
+    RETURN_IF_ERROR(samples_.MoveTo(profile_));
     return std::move(profile_);
   }
 
  private:
-  struct Event {
-    std::string name;
-    int64_t period = 0;  // of its first sample
-    bool same_period = true;
-  };
-  struct Sample {
-    profile::StackId stack;
-    profile::LabelSetId labels;
-    uint32_t event = 0;
-    int64_t value = 0;
-  };
   struct NamedFrame {
     PerfScriptFrame frame;
     PerfScriptPlace place;
@@ -138,14 +86,12 @@ class Decoder {
     in_record_ = header.is_record;
     if (header.is_record) return {};
     in_sample_ = true;
-    ASSIGN_OR_RETURN(sample_.event, EventOf(header));
-    sample_.value = header.period.value_or(1);
-    sample_.labels = Labels(header);
-    if (header.time_ns.has_value()) {
-      if (!has_time_ || *header.time_ns < time_first_ns_) time_first_ns_ = *header.time_ns;
-      if (!has_time_ || *header.time_ns > time_last_ns_) time_last_ns_ = *header.time_ns;
-      has_time_ = true;
-    }
+    event_ = samples_.EventOf(header.event.empty() ? "event" : header.event);
+    if (samples_.event_count() > PerfEventSamples::kEventsMax)
+      return PerfEventSamples::TooManyEvents();
+    period_ = header.period.value_or(1);
+    sample_labels_ = Labels(header);
+    if (header.time_ns.has_value()) samples_.AddTime(*header.time_ns);
     if (!IsFrameInHeader(header.rest)) return {};
     frame_in_header_ = true;
     AddFrame(*ParsePerfScriptFrame(header.rest), header.rest);
@@ -176,8 +122,7 @@ class Decoder {
         stack_.push_back(LocationOf(begin, end + 1));
         begin = end + 1;
       }
-      sample_.stack = profile_.InternStack(stack_);
-      samples_.push_back(sample_);
+      samples_.Add(event_, profile_.InternStack(stack_), sample_labels_, period_);
     }
     in_sample_ = false;
     in_record_ = false;
@@ -248,42 +193,18 @@ class Decoder {
     return profile_.InternLabels(labels_);
   }
 
-  Result<uint32_t> EventOf(const PerfScriptHeader& header) {
-    const std::string_view name = header.event.empty() ? "event" : header.event;
-    const int64_t period = header.period.value_or(1);
-    size_t i = 0;
-    while (i < events_.size() && events_[i].name != name) ++i;
-    if (i == events_.size()) {
-      if (i == kEventsMax)
-        return Error(ErrorCode::kExhausted, "output of perf script with more than " +
-                                                std::to_string(kEventsMax) +
-                                                " events: record fewer with perf record -e");
-      events_.push_back({std::string(name), period, true});
-    }
-    events_[i].same_period = events_[i].same_period && events_[i].period == period;
-    return static_cast<uint32_t>(i);
-  }
-
-  size_t MainEvent() const {
-    const auto main =
-        std::ranges::find_if(events_, [](const Event& event) { return MeasuresTime(event.name); });
-    return main == events_.end() ? 0 : static_cast<size_t>(main - events_.begin());
-  }
-
   Profile profile_;
-  std::vector<Event> events_;
-  std::vector<Sample> samples_;  // kept until all events are known
+  PerfEventSamples samples_;
   std::unordered_map<std::string_view, LocationId> locations_;
   std::unordered_map<std::string_view, MappingId> mappings_;
-  bool has_time_ = false;
-  int64_t time_first_ns_ = 0;
-  int64_t time_last_ns_ = 0;
 
   // The sample that is being read.
   bool in_sample_ = false;
   bool in_record_ = false;  // below a PERF_RECORD_... line
   bool frame_in_header_ = false;
-  Sample sample_;
+  size_t event_ = 0;
+  int64_t period_ = 0;
+  profile::LabelSetId sample_labels_;
   std::vector<NamedFrame> frames_;
 
   std::vector<LocationId> stack_;

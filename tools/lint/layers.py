@@ -64,7 +64,7 @@ EXTRA_PAIRS = {
 # header pattern -> folders that may include it; None = tests only
 ADAPTERS = [
     (r"vmlinux\.h|bpf/(bpf_helpers|bpf_core_read|bpf_tracing|bpf_endian)\.h", ["bpf"]),
-    (r"linux/(bpf|perf_event)\.h", ["bpf", "src/agent/source"]),
+    (r"linux/(bpf|perf_event)\.h", ["bpf", "src/agent/source", "src/wire"]),
     (r".*\.skel\.h|bpf/(libbpf|bpf|btf)\.h|linux/btf\.h", ["src/agent/source"]),
     (r"protozero/.*", ["src/wire"]),
     (r"zlib\.h", ["src/wire", "src/object"]),

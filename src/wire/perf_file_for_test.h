@@ -7,9 +7,10 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-namespace vesta::oracle {
+namespace vesta::wire {
 
 // Shape: one event (two after AddSecondEvent); all records carry the time that is set when they are
 //        added. The registers of a sample hold 1000 plus their number.
@@ -96,6 +97,42 @@ class PerfFileForTest {
     AddRecord(PERF_RECORD_SAMPLE, 0, std::move(body));
   }
 
+  // With a call chain and without registers and stack; the sample type must be without them, too.
+  void AddChainSample(uint32_t pid, uint32_t tid, uint16_t misc, uint64_t period,
+                      const std::vector<uint64_t>& chain) {
+    std::vector<std::byte> body;
+    Append(body, kFirstId);
+    Append(body, chain.empty() ? uint64_t{0x401234} : chain[0]);
+    Append(body, pid);
+    Append(body, tid);
+    Append(body, time_ns);
+    Append(body, period);
+    Append(body, uint64_t{chain.size()});
+    for (const uint64_t address : chain) Append(body, address);
+    AddRecord(PERF_RECORD_SAMPLE, misc, std::move(body));
+  }
+
+  // The list of build ids behind the records.
+  void AddBuildId(std::string_view path, uint8_t first_byte) {
+    std::vector<std::byte> entry;
+    Append(entry, uint32_t{0xffffffff});
+    entry.push_back(std::byte{first_byte});
+    entry.resize(4 + 24);
+    AppendText(entry, path);
+    Append(build_ids_, uint32_t{67});
+    Append(build_ids_, uint16_t{0});
+    Append(build_ids_, static_cast<uint16_t>(entry.size() + 8));
+    build_ids_.insert(build_ids_.end(), entry.begin(), entry.end());
+  }
+  // The list of events with their names.
+  void SetEventName(std::string_view name) {
+    for (const uint32_t value : {uint32_t{1}, uint32_t{8}, uint32_t{0}, uint32_t{0}})
+      Append(event_names_, value);
+    Append(event_names_, uint32_t{0});
+    Append(event_names_, static_cast<uint32_t>((name.size() + 8) / 8 * 8));
+    AppendText(event_names_, name);
+  }
+
   std::vector<std::byte> Bytes() const {
     const uint64_t events = has_second_event_ ? 2 : 1;
     const uint64_t ids_offset = kHeaderBytes;
@@ -114,6 +151,7 @@ class PerfFileForTest {
     AppendEvent(bytes, sample_type, ids_offset);
     if (has_second_event_) AppendEvent(bytes, kSecondSampleType, ids_offset + 8);
     bytes.insert(bytes.end(), data_.begin(), data_.end());
+    AppendFeatures(bytes);
     return bytes;
   }
 
@@ -159,9 +197,31 @@ class PerfFileForTest {
     Append(bytes, uint64_t{8});
   }
 
+  // Places and sizes of the lists, in the order of their bits, then the lists.
+  void AppendFeatures(std::vector<std::byte>& bytes) const {
+    uint64_t flags = 0;
+    uint64_t offset = bytes.size();
+    const auto lists = {std::pair{2, &build_ids_}, std::pair{12, &event_names_}};
+    for (const auto& [bit, list] : lists) {
+      if (list->empty()) continue;
+      flags |= uint64_t{1} << bit;
+      offset += 16;
+    }
+    for (const auto& [bit, list] : lists) {
+      if (list->empty()) continue;
+      Append(bytes, offset);
+      Append(bytes, uint64_t{list->size()});
+      offset += list->size();
+    }
+    for (const auto& [bit, list] : lists) bytes.insert(bytes.end(), list->begin(), list->end());
+    std::memcpy(&bytes[72], &flags, sizeof(flags));
+  }
+
+  std::vector<std::byte> build_ids_;
+  std::vector<std::byte> event_names_;
   bool has_second_event_ = false;
   size_t last_record_bytes_ = 0;
   std::vector<std::byte> data_;
 };
 
-}  // namespace vesta::oracle
+}  // namespace vesta::wire

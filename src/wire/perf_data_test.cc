@@ -1,11 +1,11 @@
-#include "bench/oracle/perf_data.h"
+#include "src/wire/perf_data.h"
 
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
 
-#include "bench/oracle/perf_file_for_test.h"
+#include "src/wire/perf_file_for_test.h"
 
-namespace vesta::oracle {
+namespace vesta::wire {
 namespace {
 
 using base::ErrorCode;
@@ -216,4 +216,4 @@ TEST(PerfDataTest, EveryTruncationIsAnErrorAndNoneIsReadBeyond) {
 }
 
 }  // namespace
-}  // namespace vesta::oracle
+}  // namespace vesta::wire

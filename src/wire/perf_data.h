@@ -1,11 +1,12 @@
-// Reads recordings of `perf record --call-graph dwarf`: samples with the user registers and a copy
-// of the user stack, and the events that tell what a process had mapped at that time.
+// Reads recordings of perf record: samples with their call chains, user registers and copies of the
+// user stack, and the events that tell what a process had mapped at that time.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -14,7 +15,7 @@
 #include "src/base/byte_source.h"
 #include "src/base/result.h"
 
-namespace vesta::oracle {
+namespace vesta::wire {
 
 struct PerfMapping {
   uint32_t pid = 0;
@@ -26,6 +27,7 @@ struct PerfMapping {
   uint64_t inode = 0;
   bool executable = false;
   std::string path;
+  std::string build_id;  // hex; only where perf recorded it with the mapping
 };
 
 struct PerfComm {
@@ -38,6 +40,8 @@ struct PerfComm {
 struct PerfFork {
   uint32_t pid = 0;
   uint32_t parent_pid = 0;
+  uint32_t tid = 0;
+  uint32_t parent_tid = 0;
 };
 
 struct PerfLost {
@@ -56,6 +60,27 @@ struct PerfSample {
   uint32_t tid = 0;
   std::vector<std::byte> stack;  // from the stack pointer upwards
   bool has_user_stack = false;   // false: a kernel thread, or a 32-bit program
+  size_t event = 0;              // index into events()
+  uint64_t time_ns = 0;
+  uint64_t address = 0;             // where it interrupted
+  bool in_kernel = false;           // that place
+  std::optional<uint64_t> period;   // absent: one per sample
+  std::vector<uint64_t> callchain;  // leaf first, with perf's context marks in it
+};
+
+// One event as it was asked for.
+struct PerfEvent {
+  std::string name;  // "" when the file does not tell and no general name is known
+  uint64_t sample_type = 0;
+  uint64_t registers_mask = 0;
+  bool has_times = false;  // all of its records carry a time
+  uint64_t period = 0;     // between two samples; 0 = perf chose it by a frequency
+};
+
+// A binary that perf found samples in.
+struct PerfBuildId {
+  std::string path;
+  std::string build_id;  // hex
 };
 
 // Without a value: a record that says nothing about user stacks.
@@ -67,23 +92,20 @@ using PerfRecord =
 // Owner:  the source outlives it.
 // Cost:   24 bytes per record; Read() reads one.
 // Errors: Corrupt for what does not follow the format, with the place in the file; Unsupported for
-//         recordings that are compressed, written to a pipe or to a folder, of another machine, or
-//         made without registers and stacks; InvalidInput for other files.
+//         recordings that are compressed, written to a pipe or to a folder, or of another machine;
+//         InvalidInput for other files. A damaged list of names or build ids is as none.
 // Source: tools/perf/Documentation/perf.data-file-format.txt and linux/perf_event.h.
 class PerfData {
  public:
   static base::Result<PerfData> Open(const base::ByteSource& source);
 
+  std::span<const PerfEvent> events() const { return events_; }
+  // Of the whole recording; empty when it has no such list.
+  std::span<const PerfBuildId> build_ids() const { return build_ids_; }
   size_t record_count() const { return records_.size(); }
   base::Result<PerfRecord> Read(size_t index) const;
 
  private:
-  // How one event's records are laid out.
-  struct Event {
-    uint64_t sample_type = 0;
-    uint64_t registers_mask = 0;
-    bool has_times = false;  // all of its records carry a time
-  };
   struct Place {
     uint64_t time_ns = 0;
     uint64_t offset = 0;
@@ -93,16 +115,20 @@ class PerfData {
   explicit PerfData(const base::ByteSource& source) : source_(&source) {}
   base::Result<void> ReadEvents(uint64_t offset, uint64_t size_bytes, uint64_t entry_bytes);
   base::Result<void> ReadEvent(std::span<const std::byte> entry);
+  base::Result<void> ReadFeatures(uint64_t offset, std::span<const uint64_t> flags);
+  void ReadBuildIds(std::span<const std::byte> section);
+  void ReadEventNames(std::span<const std::byte> section);
   base::Result<void> IndexRecords(uint64_t offset, uint64_t size_bytes);
   base::Result<uint64_t> TimeOf(std::span<const std::byte> record) const;
-  base::Result<const Event*> EventOf(std::span<const std::byte> record) const;
+  base::Result<size_t> EventOf(std::span<const std::byte> record) const;
   base::Result<PerfSample> ReadSample(std::span<const std::byte> record) const;
 
   const base::ByteSource* source_;
-  std::vector<Event> events_;
+  std::vector<PerfEvent> events_;
+  std::vector<PerfBuildId> build_ids_;
   std::map<uint64_t, size_t> event_of_id_;
   bool events_differ_ = false;
   std::vector<Place> records_;
 };
 
-}  // namespace vesta::oracle
+}  // namespace vesta::wire
