@@ -34,9 +34,12 @@ class Made {
           {profile.InternFunction({profile.InternString(name), {}, {}, 0}), at.line, 0});
     }
     profile::MappingId mapping = profile::kNoMapping;
-    if (!at.path.empty())
-      mapping = profile.AddMapping({profile.InternString(at.path), {}, 0, 0, 0});
-    return profile.AddLocation({mapping, at.address, false, lines});
+    if (!at.path.empty()) {
+      const auto [place, is_new] = mappings_.try_emplace(std::string(at.path));
+      if (is_new) place->second = profile.AddMapping({profile.InternString(at.path), {}, 0, 0, 0});
+      mapping = place->second;
+    }
+    return profile.InternLocation({mapping, at.address, false, lines});
   }
   void Add(const std::vector<At>& root_first, int64_t count, std::string_view process = "") {
     std::vector<LocationId> stack;
@@ -46,6 +49,9 @@ class Made {
     profile.AppendSample(profile.InternStack(stack), profile.InternLabels(labels), {{count}});
   }
   Profile profile;
+
+ private:
+  std::map<std::string, profile::MappingId> mappings_;
 };
 
 StackTree TreeOf(const Profile& profile) {
@@ -105,6 +111,15 @@ TEST(StackTreeTest, TheProcessIsTheFirstFrameOfThoseThatHaveOne) {
   const TreeInput input{&made.profile, ""};
   EXPECT_EQ(Nodes(*MakeStackTree({&input, 1}, {.root_labels = {}})),
             (Texts{"0 all 0", "1 main 7"}));
+  // Of equal stacks, one after the other, too; and a function may be called like the root.
+  Made threads;
+  threads.Add({{{"main"}}, {{"all"}}}, 1, "a");
+  threads.Add({{{"main"}}, {{"all"}}}, 2, "b");
+  threads.Add({{{"main"}}, {{"all"}}}, 4, "a");
+  const StackTree both = TreeOf(threads.profile);
+  EXPECT_EQ(Nodes(both),
+            (Texts{"0 all 0", "1 a 0", "2 main 0", "3 all 5", "1 b 0", "2 main 0", "3 all 2"}));
+  EXPECT_NE(both.function[3], 0u);
 }
 
 TEST(StackTreeTest, NamesAreThoseOfFoldedOutputAndKindsSayWhatTheyAre) {
@@ -169,6 +184,7 @@ TEST(StackTreeTest, OnlyAPathThatCanMeanOneThingIsTakenForAnother) {
   after.Add({{{"main"}, "/2/app"}}, 1);
   after.Add({{{"main"}, "/3/app"}}, 1);
   EXPECT_EQ(TreeOf(before.profile, after.profile)->node_count(), 4u);
+  EXPECT_EQ(TreeOf(after.profile, before.profile)->node_count(), 4u);
 }
 
 TEST(StackTreeTest, ProfilesWithoutASharedTypeAreRefused) {

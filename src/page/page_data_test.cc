@@ -181,6 +181,20 @@ TEST(PageDataTest, ReadsBackAsTheTreeThatItIs) {
   EXPECT_GT(with_lines, 50u);
 }
 
+TEST(PageDataTest, ValuesOfLinesNeedNotDivideLikeThoseOfNodes) {
+  Profile profile;
+  profile.SetSampleTypes({profile.InternValueType("v", "count")});
+  const auto f = profile.InternFunction({profile.InternString("f"), {}, {}, 0});
+  for (const int64_t value : {3, 7}) {
+    const profile::Line line{f, value, 0};
+    const auto location = profile.AddLocation({profile::kNoMapping, 1, false, {&line, 1}});
+    profile.AppendSample(profile.InternStack(std::vector{location}), {}, {{value}});
+  }
+  const StackTree tree = TreeOf(profile);
+  ASSERT_EQ(tree.self[0], (std::vector<int64_t>{0, 10}));
+  ExpectSame(Read(*EncodePageData(tree, {})), tree);
+}
+
 // main;b = 20 samples of 10 ns, main alone none.
 TEST(PageDataTest, GoldenBytes) {
   StackTree tree;
