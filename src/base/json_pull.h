@@ -94,6 +94,7 @@ class JsonPull {
   bool Unescape(std::string_view raw, std::string* out);
   bool SkipScalar(Kind kind);
   bool TakeShortInt(uint64_t* out);
+  bool SkipShortInts();
   void SkipSpace() {
     while (at_ < text_.size() &&
            (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) {

@@ -133,6 +133,22 @@ TEST(JsonPullTest, NestingIsBoundedAndNeedsNoStack) {
   EXPECT_TRUE(unbounded.Skip() && unbounded.End());
 }
 
+TEST(JsonPullTest, SkippingAnItemLeavesTheNext) {
+  JsonPull pull("[1,2,[3,4],5]");
+  uint64_t number = 0;
+  ASSERT_TRUE(pull.EnterArray() && pull.NextItem() && pull.Skip());
+  ASSERT_TRUE(pull.NextItem() && pull.Uint(&number));
+  EXPECT_EQ(number, 2u);
+  ASSERT_TRUE(pull.NextItem() && pull.Skip() && pull.NextItem() && pull.Uint(&number));
+  EXPECT_EQ(number, 5u);
+  EXPECT_FALSE(pull.NextItem());
+  EXPECT_TRUE(pull.End());
+  for (const char* text : {"[1,]", "[[1,]]", "[[1 2]]", "[[01]]", "[1,2"}) {
+    JsonPull refused(text);
+    EXPECT_FALSE(refused.Skip()) << text;
+  }
+}
+
 TEST(JsonPullTest, KeysWithEscapesAreRead) {
   JsonPull pull(R"({"\u0078\n":{"y":1}})");
   std::string_view key;

@@ -97,16 +97,29 @@ uint32_t V8Profile::AddNode(const V8Frame& frame) {
   return static_cast<uint32_t>(nodes_.size() - 1);
 }
 
+// V8 counts ids from 1, so nearly all of them are found without hashing. An id may become small
+// as nodes come; it stays where it was put.
 Result<void> V8Profile::SetId(uint32_t node, uint64_t id) {
-  const auto [entry, is_new] = ids_.try_emplace(id, node);
-  if (is_new) return {};
-  return NodeError(node, "has the id " + std::to_string(id) + ", as nodes[" +
-                             std::to_string(entry->second) + "] does");
+  const uint32_t other = Find(id);
+  if (other != kNoNode) {
+    return NodeError(node, "has the id " + std::to_string(id) + ", as nodes[" +
+                               std::to_string(other) + "] does");
+  }
+  constexpr uint64_t kSlack = 1024;
+  if (id >= 2 * nodes_.size() + kSlack) {
+    large_ids_.emplace(id, node);
+    return {};
+  }
+  if (id >= small_ids_.size()) small_ids_.resize(id + 1, kNoNode);
+  small_ids_[id] = node;
+  return {};
 }
 
 uint32_t V8Profile::Find(uint64_t id) const {
-  const auto entry = ids_.find(id);
-  return entry == ids_.end() ? kNoNode : entry->second;
+  if (id < small_ids_.size() && small_ids_[id] != kNoNode) return small_ids_[id];
+  if (large_ids_.empty()) return kNoNode;
+  const auto entry = large_ids_.find(id);
+  return entry == large_ids_.end() ? kNoNode : entry->second;
 }
 
 Result<void> V8Profile::Link() {

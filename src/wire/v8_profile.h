@@ -111,7 +111,8 @@ class V8Profile {
   bool IsSampled(const Node& node) const { return CountOf(node) != 0 || node.time_ns != 0; }
 
   std::vector<Node> nodes_;
-  std::unordered_map<uint64_t, uint32_t, IdHash> ids_;
+  std::vector<uint32_t> small_ids_;  // node of each id below its size; kNoNode = none
+  std::unordered_map<uint64_t, uint32_t, IdHash> large_ids_;
   std::vector<std::pair<uint32_t, uint64_t>> child_ids_;   // not linked yet
   std::vector<std::pair<uint32_t, uint64_t>> parent_ids_;  // the same
   std::vector<Ticks> ticks_;
