@@ -242,14 +242,14 @@ test("comparison: rows by difference, what is new and gone, what is noise", asyn
   ]);
 });
 
-test("normalised comparison scales the side before", async () => {
+test("normalised comparison scales the side after", async () => {
   const engine = await loaded(["a 10 60", "b 30 20"]);
   const comparison: Comparison = "normalized";
   const { boxes, totals } = await engine.layout({ ...LAYOUT, comparison });
-  assert.deepEqual(totals, [80, 80]);
+  assert.deepEqual(totals, [40, 40]);
   assert.deepEqual(Array.from(boxes.width), [1000, 500, 500]);
   const { rows } = await engine.table({ ...TABLE, comparison, order: "selfDiff" });
-  assert.deepEqual(rows.map((row) => row.self), [[20, 60], [60, 20]]);
+  assert.deepEqual(rows.map((row) => row.self), [[10, 30], [30, 10]]);
 });
 
 test("transforms apply in order and say what they took away", async () => {

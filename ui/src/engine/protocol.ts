@@ -1,7 +1,8 @@
 // Changed since the first version: Zoom and Boxes have `from`, `to` (parts of a rest whose boxes
 // are all too narrow); nouns that the model needs, too, are in ../model/nouns; new is `loadText`;
 // a request for "callers" or "callees" needs `setSandwich` first; SearchAnswer counts what search
-// and legend select together.
+// and legend select together; "normalized" scales the side after to the total of the one before, as
+// `vesta diff --normalize` does.
 //
 // What the page asks the engine and what it answers. The engine holds the profile (in a worker, off
 // the main thread) and gives out what is visible only: boxes, rows, details; never the whole tree.

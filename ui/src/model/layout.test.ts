@@ -250,10 +250,10 @@ test("normalised sides have equal totals, and the width is the mean of both", ()
   assert.deepEqual(Array.from(absolute.width), [1000, 500, 500]);
   const scaled = loadFolded("a 10 60", "b 30 20").tree;
   const scales = scalesOf([40, 80], "normalized");
-  assert.deepEqual(scales, [2, 1]);
+  assert.deepEqual(scales, [1, 0.5]);
   const boxes = layOut(scaled, optionsOf(scaled, { scales })).boxes;
   assert.deepEqual(Array.from(boxes.width), [1000, 500, 500]);
-  assert.deepEqual(boxes.total, [Float64Array.of(80, 20, 60), Float64Array.of(80, 60, 20)]);
+  assert.deepEqual(boxes.total, [Float64Array.of(40, 10, 30), Float64Array.of(40, 30, 10)]);
   const before = layOut(scaled, optionsOf(scaled, { scales, widthBy: "before" })).boxes;
   assert.deepEqual(Array.from(before.width), [1000, 250, 750]);
 });

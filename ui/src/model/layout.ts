@@ -33,11 +33,12 @@ export interface Layout {
   zoomTotals: number[];
 }
 
-// The factors that make the sides comparable.
+// The factors that make the sides comparable: the second is scaled to the total of the first, as
+// `vesta diff --normalize` does.
 export function scalesOf(totals: number[], comparison: Comparison): number[] {
   const scales = totals.map(() => 1);
   if (comparison === "normalized" && totals.length === 2 && totals[0] > 0 && totals[1] > 0) {
-    scales[0] = totals[1] / totals[0];
+    scales[1] = totals[0] / totals[1];
   }
   return scales;
 }

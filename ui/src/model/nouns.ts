@@ -41,7 +41,7 @@ export interface Zoom {
 
 // Which value is the width: the sum of both sides (so that nothing vanishes), or one side.
 export type WidthBy = "both" | "before" | "after";
-// Comparison of absolute values, or with the totals of both sides made equal.
+// Comparison of absolute values, or with the side after scaled to the total of the one before.
 export type Comparison = "absolute" | "normalized";
 
 export const BOX_NODE = 0;

@@ -55,6 +55,6 @@ export type NoiseScale = number[];
 export function noiseScaleOf(info: DocumentInfo, isNormalized: boolean): NoiseScale {
   const perSample = info.valueTypes[info.valueType]?.perSample ?? 0;
   const [before, after] = info.totals;
-  const scale = isNormalized && before > 0 && after > 0 ? after / before : 1;
-  return [perSample * scale, perSample];
+  const scale = isNormalized && before > 0 && after > 0 ? before / after : 1;
+  return [perSample, perSample * scale];
 }
