@@ -48,18 +48,19 @@
 //   table-row (aria-rowindex, data-func, data-name, aria-selected; comparison: data-noise,
 //   data-change = "new" | "gone" | ""), table-matches-only,
 //   tooltip (role tooltip), details (complementary), details-close, details-path, details-lines,
-//   action-ID buttons of the details and menuitems of the menu, ID as in `data-action`: zoom, focus,
-//   focusNode, keep, hideStacks, merge, collapseRecursion, collapseLibrary, foldChains, sandwich,
-//   copyName, copyStack; menu (role menu), help-dialog (dialog), status, message (role status).
+//   action-ID buttons of the details and menuitems of the menu, ID as in `data-action`: zoom,
+//   focus, focusNode, keep, hideStacks, merge, collapseRecursion, collapseLibrary, foldChains,
+//   sandwich, copyName, copyStack; menu (role menu), help-dialog (dialog), status, message (role status).
 // Marks and measures of performance: "vesta:first-picture" (mark; and measure from the navigation),
 // measures "vesta:zoom", "vesta:search", "vesta:transform" (input to drawn), "vesta:frame" (one
 // hover or scroll step on the main thread).
 
 import workerSource from "worker-source";
 import { createEngine } from "../engine/client";
-import type { DocumentInfo } from "../engine/protocol";
+import type { DocumentInfo, Engine } from "../engine/protocol";
 import { FlameView } from "../widgets/flame_view";
 import { make } from "../widgets/dom";
+import { warmUp } from "../widgets/painter";
 import { pieceTexts } from "./pieces";
 
 const NEEDED = ["Worker", "DecompressionStream", "ResizeObserver", "BigInt64Array"];
@@ -72,7 +73,8 @@ function main(): void {
   const missing = NEEDED.filter((name) => !(name in window));
   if (missing.length > 0) {
     showError(page, "This browser is too old for this page",
-      `It lacks ${missing.join(", ")}. Current versions of Firefox, Chrome, Edge and Safari have it.`);
+      `It lacks ${missing.join(", ")}. Current versions of Firefox, Chrome, Edge and Safari `
+      + "have it.");
     return;
   }
   void open(page);
@@ -86,6 +88,7 @@ async function open(page: HTMLElement): Promise<void> {
   page.dataset.state = "loading";
   page.replaceChildren(loading);
   const engine = createEngine(workerSource);
+  setTimeout(warmUp);
   try {
     const info = await engine.loadText(pieceTexts(document), (share) => {
       bar.style.width = `${share * 100}%`;
@@ -103,7 +106,7 @@ async function open(page: HTMLElement): Promise<void> {
   }
 }
 
-function showView(page: HTMLElement, engine: ReturnType<typeof createEngine>, info: DocumentInfo): void {
+function showView(page: HTMLElement, engine: Engine, info: DocumentInfo): void {
   let steps = 0; // of this page: the way back must not leave it
   const view = new FlameView(page, engine, {
     info,

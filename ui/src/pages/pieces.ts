@@ -1,7 +1,7 @@
 // The profile's text out of the page, piece by piece while the browser is still reading the file.
 
-// Gives each piece once it is whole, and takes it out of the page. Errors: Error for a file that was
-// cut off or lost pieces.
+// Gives each piece once it is whole, and takes it out of the page.
+// Errors: Error for a file that was cut off or lost pieces.
 export async function* pieceTexts(page: Document): AsyncGenerator<string> {
   for (let at = 0; ; at++) {
     await whenWhole(page, at);

@@ -133,7 +133,8 @@ function linesOf(details: NodeDetails, unit: string): HTMLElement {
     const bar = make("i", { class: "vesta-bar", aria: { hidden: "true" } });
     bar.style.width = `${(100 * sum(line.self)) / most}%`;
     const place = `${line.file.slice(line.file.lastIndexOf("/") + 1)}:${line.line}`;
-    return make("li", { title: `${line.file}:${line.line}: ${formatValue(line.total[side], unit)} total` },
+    const total = `${formatValue(line.total[side], unit)} total`;
+    return make("li", { title: `${line.file}:${line.line}: ${total}` },
       [bar, make("span", { text: place }),
         make("span", { class: "vesta-number", text: formatValue(line.self[side], unit) })]);
   });

@@ -1,4 +1,5 @@
-// Making elements. Text goes in as text only: names of functions are foreign and may look like HTML.
+// Making elements. Text goes in as text only: names of functions are foreign and may look
+// like HTML.
 
 export interface Attributes {
   class?: string;
@@ -95,8 +96,8 @@ export function icon(path: string): SVGSVGElement {
   return svg;
 }
 
-// Copies text. The clipboard's own interface is missing on pages opened from a file in some browsers:
-// then a hidden text field does it.
+// Copies text. Some browsers have no clipboard interface on pages opened from a file: then a hidden
+// text field does it.
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

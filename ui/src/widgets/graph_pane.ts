@@ -241,7 +241,11 @@ export class GraphPane {
     return boxAtX(this.scene.boxes, row, clientX - frame.left);
   }
 
-  // Where a box is in the window.
+  isDrawn(box: number): boolean {
+    return this.scene !== null && this.scene.boxes.row[box] >= this.options.skipRows;
+  }
+
+  // Where a box is in the window; -1: where the graph is.
   rectOf(box: number): DOMRect {
     const frame = this.scroller.getBoundingClientRect();
     const boxes = this.scene?.boxes;

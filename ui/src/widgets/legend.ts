@@ -1,5 +1,5 @@
-// What the colours mean. A click on an entry leaves only its boxes lit, with Ctrl or Shift one more,
-// again takes it off. In a comparison: the scale from less to more.
+// What the colours mean. A click on an entry leaves only its boxes lit, with Ctrl or Shift one
+// more, again takes it off. In a comparison: the scale from less to more.
 import type { LegendEntry } from "../engine/protocol";
 import { button, make, press, show } from "./dom";
 import { formatShare, formatValue, shareOf, sum } from "./format";
@@ -103,12 +103,14 @@ export class Legend {
       step.style.color = this.painter.swatchText(changeStyle(change));
       return step;
     });
-    this.list.replaceChildren(make("div", { class: "vesta-scale", testId: "legend-scale", role: "img",
-      label: `Blue: less in ${sideNames[1]}; orange: more; grey: the same, or within noise` }, [
+    this.list.replaceChildren(make("div", { class: "vesta-scale", testId: "legend-scale",
+      role: "img",
+      label: `Blue: less in ${sideNames[1]}; orange: more; grey: the same, or noise` }, [
       make("span", { class: "vesta-legend-share", text: `less in ${sideNames[1]}` }),
       make("span", { class: "vesta-scale-steps" }, steps),
       make("span", { class: "vesta-legend-share", text: "more" }),
-      make("span", { class: "vesta-legend-note", text: "grey: the same, or within sampling noise" }),
+      make("span", { class: "vesta-legend-note",
+        text: "grey: the same, or within sampling noise" }),
     ]));
   }
 }

@@ -13,6 +13,22 @@ const HATCH_PX = 6;
 const PAGE: Record<Theme, string> = { light: "#ffffff", dark: "#16181d" };
 const HATCH: Record<Theme, string> = { light: "rgba(0,0,0,0.10)", dark: "rgba(255,255,255,0.09)" };
 
+// Lets the browser load the font and the canvas while there is nothing to draw yet.
+export function warmUp(): void {
+  const canvas = document.createElement("canvas");
+  canvas.width = 64;
+  canvas.height = ROW_PX;
+  const context = canvas.getContext("2d", { alpha: false });
+  if (context !== null) {
+    context.font = FONT;
+    for (let code = 33; code < 127; code++) {
+      context.measureText(String.fromCharCode(code));
+    }
+    context.fillText("main…", 0, BASELINE_PX);
+    context.getImageData(0, 0, 1, 1);
+  }
+}
+
 export class Painter {
   readonly text: TextFit;
   private styles: Style[];

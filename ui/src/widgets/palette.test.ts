@@ -1,8 +1,8 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { contrast, oklch } from "./colour";
-import { changeStyle, DIM, FADED, isHatched, KeyStyles, NORMAL, relativeChange, STYLE_COUNT, styleColours,
-  type Theme } from "./palette";
+import { changeStyle, DIM, FADED, isHatched, KeyStyles, NORMAL, relativeChange, STYLE_COUNT,
+  styleColours, type Theme } from "./palette";
 
 const THEMES: Theme[] = ["light", "dark"];
 

@@ -214,7 +214,11 @@ function quietTextOn(fill: Rgb, colours: ThemeColours): Rgb {
   return full;
 }
 
-export function styleColours(theme: Theme, style: number, variant: number): { fill: Rgb; text: Rgb } {
+export function styleColours(
+  theme: Theme,
+  style: number,
+  variant: number,
+): { fill: Rgb; text: Rgb } {
   const colours = THEMES[theme];
   const full = fillOf(style, colours);
   if (variant === NORMAL) {

@@ -1,4 +1,4 @@
-// A laid out tree with the colour of each box: what a pane draws and where the pointer is looked up.
+// A laid out tree with the colour of each box: what a pane draws and looks the pointer up in.
 import { BOX_ANCESTOR, BOX_REST, type Boxes, type FunctionInfo } from "../engine/protocol";
 import { formatShare, shareOf, sum } from "./format";
 import { DIM, FADED, NORMAL, REST_STYLE, VARIANTS } from "./palette";

@@ -41,7 +41,8 @@ export class SearchBar {
       button({ class: "vesta-quiet", testId: "search-next", label: "Next match",
         title: "Next match (n)", onClick: () => events.step(1) }, [icon("M4 6l4 4 4-4")]),
     ]);
-    this.error = make("div", { class: "vesta-search-error", testId: "search-error", role: "alert" });
+    this.error = make("div", { class: "vesta-search-error", testId: "search-error",
+      role: "alert" });
     this.element = make("div", { class: "vesta-search", role: "search" }, [
       make("div", { class: "vesta-search-field" },
         [this.input, this.count, this.clear, this.matchCase, this.regexp]),

@@ -10,7 +10,6 @@ const MESSAGE_MS = 4000;
 export interface StatusFacts {
   info: DocumentInfo;
   unit: string;
-  boxes: number;
   restNodes: number;
   restShare: number; // of the zoomed part
   removed: readonly number[]; // per side, by transforms
@@ -48,7 +47,8 @@ export class Status {
     }
     this.line.replaceChildren(...parts.map((text) => make("span", { text })));
     show(this.notesButton, info.notes.length > 0);
-    this.notesButton.textContent = info.notes.length === 1 ? "1 note" : `${info.notes.length} notes`;
+    const count = info.notes.length;
+    this.notesButton.textContent = count === 1 ? "1 note" : `${count} notes`;
     this.notes.replaceChildren(...info.notes.map((text) => make("p", { text })));
   }
 }

@@ -9,7 +9,7 @@ const ROW_PX = 24;
 const AHEAD_ROWS = 20; // asked for beyond the window
 
 export interface TableEvents {
-  fetch(first: number, count: number): Promise<TableAnswer>;
+  rows(first: number, count: number): Promise<TableAnswer>;
   sort(order: TableOrder, descending: boolean): void;
   matchesOnly(only: boolean): void;
   select(func: FunctionInfo): void;
@@ -108,8 +108,8 @@ export class Table {
     this.body = make("div", { class: "vesta-table-body", role: "rowgroup" });
     this.scroller = make("div", { class: "vesta-table-scroller", role: "presentation" },
       [this.body]);
-    this.grid = make("div", { class: `vesta-table-grid ${sides === 2 ? "two" : "one"}`, testId: "table",
-      role: "grid", tabIndex: 0, label: "Functions" }, [this.head, this.scroller]);
+    this.grid = make("div", { class: `vesta-table-grid ${sides === 2 ? "two" : "one"}`,
+      testId: "table", role: "grid", tabIndex: 0, label: "Functions" }, [this.head, this.scroller]);
     this.onlyMatches = button({ class: "vesta-toggle", testId: "table-matches-only",
       text: "Matches only", pressed: false, onClick: () =>
         this.events.matchesOnly(this.shape?.matchesOnly !== true) });
@@ -236,7 +236,7 @@ export class Table {
   private async ask(): Promise<void> {
     const asked = ++this.asked;
     const { first, count } = this.visible();
-    const answer = await this.events.fetch(first, count);
+    const answer = await this.events.rows(first, count);
     if (asked !== this.asked) {
       return;
     }

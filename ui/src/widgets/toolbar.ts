@@ -50,7 +50,8 @@ export class Toolbar {
       () => events.turn());
     this.theme = tool("theme-button", "Dark or light", "d",
       "M13 9.5A5.5 5.5 0 0 1 6.5 3 5.5 5.5 0 1 0 13 9.5z", () => events.theme());
-    this.details = tool("details-button", "Details", "o", "M2 3h12v10H2zM10 3v10M11.5 5.5h1M11.5 8h1",
+    this.details = tool("details-button", "Details", "o",
+      "M2 3h12v10H2zM10 3v10M11.5 5.5h1M11.5 8h1",
       () => events.details());
     const help = tool("help-button", "Keys", "?",
       "M6 6a2 2 0 1 1 2.6 1.9c-.4.2-.6.5-.6 1.1M8 11.5v.01", () => events.help());
@@ -100,7 +101,8 @@ export class Toolbar {
       { value: "normalized", label: "Equal totals" }], "absolute");
     const [before, after] = isTwoSided ? info.sides.map((side) => side.name) : ["", ""];
     fillSelect(this.widthBy, [{ value: "both", label: "Both" },
-      { value: "before", label: `Before: ${before}` }, { value: "after", label: `After: ${after}` }],
+      { value: "before", label: `Before: ${before}` },
+      { value: "after", label: `After: ${after}` }],
     "both");
     const difference = { value: "difference", label: "Difference" };
     fillSelect(this.colouring, isTwoSided ? [difference, ...COLOURS] : COLOURS, "binary");

@@ -72,7 +72,8 @@ export function placeBeside(
   const fits = (at: number, length: number, end: number): boolean => at + length + EDGE_PX <= end;
   let left = x + AWAY_PX;
   if (!fits(left, size.width, window.width)) {
-    left = Math.max(EDGE_PX, Math.min(x - AWAY_PX - size.width, window.width - size.width - EDGE_PX));
+    const last = window.width - size.width - EDGE_PX;
+    left = Math.max(EDGE_PX, Math.min(x - AWAY_PX - size.width, last));
   }
   let top = y + AWAY_PX;
   if (!fits(top, size.height, window.height)) {
@@ -98,10 +99,12 @@ function contentOf(facts: TooltipFacts): Node[] {
   if (boxes.kind[box] === BOX_REST) {
     const count = formatCount(boxes.restCount[box]);
     const share = formatShare(shareOf(totalOf(boxes, box), scene.rootTotal));
+    const value = formatValue(totalOf(boxes, box), facts.unit);
     return [
-      make("div", { class: "vesta-tooltip-name", text: `${count} more boxes, too narrow to show` }),
+      make("div", { class: "vesta-tooltip-name",
+        text: `${count} more boxes, too narrow to show` }),
       make("div", { class: "vesta-tooltip-place",
-        text: `${formatValue(totalOf(boxes, box), facts.unit)}, ${share} of all. Click opens them.` }),
+        text: `${value}, ${share} of all. Click opens them.` }),
     ];
   }
   const nodes: Node[] = [make("div", { class: "vesta-tooltip-name", text: func?.name ?? "" })];
@@ -157,7 +160,8 @@ function comparisonRows({ scene, box, unit, sideNames, withinNoise }: TooltipFac
   const all = sum(total);
   rows.push(...row("Of all", ["", "", formatShare(shareOf(all, scene.rootTotal))]));
   if (withinNoise) {
-    rows.push(make("span", { class: "vesta-noise", text: "The difference is within sampling noise" }));
+    rows.push(make("span", { class: "vesta-noise",
+      text: "The difference is within sampling noise" }));
   }
   return rows;
 }

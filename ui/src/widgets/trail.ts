@@ -1,5 +1,5 @@
-// Where the reader is: the way from the root to the zoomed box, and the changes to the picture, each
-// of which can be taken back.
+// Where the reader is: the way from the root to the zoomed box, and the changes to the picture,
+// each of which can be taken back.
 import { button, icon, make } from "./dom";
 
 export interface Crumb {
@@ -73,6 +73,8 @@ export class Trail {
     }
     this.chips.replaceChildren(...chips);
     this.chips.hidden = chips.length === 0;
+    this.crumbs.hidden = sandwich !== null;
+    this.element.classList.toggle("alone", sandwich !== null);
   }
 }
 

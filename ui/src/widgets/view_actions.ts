@@ -71,7 +71,8 @@ function namesOnPath(view: FlameView): FunctionName[] {
 
 async function copy(view: FlameView, text: string, what: string): Promise<void> {
   const done = await copyText(text);
-  view.message.show(done ? `${what} copied` : `${what} could not be copied: no clipboard here`);
+  view.parts.message.show(done ? `${what} copied`
+    : `${what} could not be copied: no clipboard here`);
 }
 
 async function copyStack(view: FlameView, target: Target): Promise<void> {

@@ -3,6 +3,7 @@ import { BOX_REST } from "../engine/protocol";
 import type { FlameView } from "./flame_view";
 import { commandOf, type Command } from "./keys";
 import { boxOfNode, parentBox, widestChild } from "./scene";
+import { openTargetMenu } from "./view_pointer";
 import type { LayoutChoice } from "./view_state";
 
 const NEXT_LAYOUT: Record<LayoutChoice, LayoutChoice> =
@@ -14,7 +15,8 @@ export function listenToKeys(view: FlameView): () => void {
     const at = event.target;
     const isOurs = at === document.body || (at instanceof Node && view.root.contains(at));
     const isText = at instanceof HTMLInputElement || at instanceof HTMLSelectElement;
-    if (!isOurs || isText || event.defaultPrevented || view.menu.isOpen || view.help.element.open) {
+    const isTaken = view.parts.menu.isOpen || view.parts.help.element.open;
+    if (!isOurs || isText || event.defaultPrevented || isTaken) {
       return;
     }
     const command = commandOf(event);
@@ -45,7 +47,7 @@ export function runCommand(view: FlameView, command: Command): boolean {
     case "out":
       return leave(view);
     case "back":
-      view.back();
+      view.options.goBack();
       return true;
     case "zoomIn":
       return zoomIn(view);
@@ -56,7 +58,7 @@ export function runCommand(view: FlameView, command: Command): boolean {
       view.activePane.scrollPage(command === "pageUp" ? -1 : 1);
       return true;
     case "search":
-      view.searchBar.focus();
+      view.parts.searchBar.focus();
       return true;
     case "nextMatch":
     case "previousMatch":
@@ -80,7 +82,7 @@ export function runCommand(view: FlameView, command: Command): boolean {
       view.switchTheme();
       return true;
     case "help":
-      view.help.open();
+      view.parts.help.open();
       return true;
     case "foldChains":
       return foldChains(view);
@@ -94,7 +96,7 @@ export function runCommand(view: FlameView, command: Command): boolean {
 function onTarget(view: FlameView, action: Parameters<FlameView["act"]>[0]): boolean {
   const target = view.target();
   if (target === null) {
-    view.message.show("Select a box first: arrow keys, or the pointer");
+    view.parts.message.show("Select a box first: arrow keys, or the pointer");
     return true;
   }
   view.act(action, target);
@@ -113,7 +115,7 @@ function openMenu(view: FlameView): boolean {
   const target = view.target();
   if (target !== null) {
     const rect = view.activePane.rectOf(view.activePane.selectedBox);
-    view.openMenu(target, rect.left + 8, rect.bottom);
+    openTargetMenu(view, target, rect.left + 8, rect.bottom);
   }
   return true;
 }

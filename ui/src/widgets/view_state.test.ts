@@ -31,8 +31,8 @@ test("every choice survives the address", () => {
 });
 
 test("a damaged address is read as far as it makes sense", () => {
-  const state = stateFromText("#rest=1,x,3&of=[1,2]&do=[&do=[\"merge\"]&do=[\"foldChains\"]&layout=z"
-    + "&type=-1&colour=pink&order=size&q=main");
+  const state = stateFromText("#rest=1,x,3&of=[1,2]&do=[&do=[\"merge\"]&do=[\"foldChains\"]"
+    + "&layout=z&type=-1&colour=pink&order=size&q=main");
   assert.deepEqual(state, {
     ...initialState(),
     transforms: [{ kind: "foldChains" }],

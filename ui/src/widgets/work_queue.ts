@@ -1,5 +1,5 @@
-// What is still to be asked of the engine, in a fixed order of importance. A task that is added again
-// before its turn runs once: a reader who types fast or drags waits for the last picture only.
+// What is still to be asked of the engine, in a fixed order of importance. A task that is added
+// again before its turn runs once: a reader who types fast waits for the last picture only.
 
 export class WorkQueue<Task extends string> {
   private readonly wanted = new Set<Task>();

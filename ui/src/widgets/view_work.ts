@@ -1,0 +1,385 @@
+// What the view asks the engine: tasks, each of which shows what came back. The order of TASKS is
+// the order in which one depends on the other, and in which the reader misses them.
+import { BOX_ANCESTOR, type Colouring, type LayoutAnswer, type SearchAnswer, type Transform,
+  type TreeName, type Zoom } from "../engine/protocol";
+import type { Target } from "./actions";
+import { noiseScaleOf } from "./box_styles";
+import type { FlameView } from "./flame_view";
+import { shareOf, sum } from "./format";
+import type { GraphPane } from "./graph_pane";
+import { MINIMAP_PX } from "./minimap";
+import { numberOf, resolveTransform } from "./named_transforms";
+import { makeScene } from "./scene";
+import { stateToText, type NamedTransform, type ViewState } from "./view_state";
+import { WorkQueue } from "./work_queue";
+
+const NARROWEST_PX = 2;
+const NARROWEST_MINIMAP_PX = 1;
+const ROOT: Zoom = { node: 0, below: null };
+const TASKS = ["valueType", "transforms", "sandwich", "groups", "search", "zoom", "legend",
+  "layout", "address", "details", "minimap", "table"] as const;
+export type Task = (typeof TASKS)[number];
+export type MeasuredStep = "vesta:zoom" | "vesta:search" | "vesta:transform";
+
+export class ViewWork {
+  readonly zooms: Record<TreeName, Zoom> = { main: ROOT, callers: ROOT, callees: ROOT };
+  answer: SearchAnswer | null = null;
+  pictures = 0;
+  reveal = true; // the next picture scrolls to the zoomed box
+  isStep = false; // the next address is a step that the way back undoes
+  labels: string[] = []; // of the transforms
+  private isAddressOld = false; // `state.zoom` is not that of the zoomed node yet
+  private isTableNew = true;
+  private sandwichFunction: number | null = null;
+  private removed: number[] = [];
+  private zoomPath: number[] = [];
+  private readonly started = new Map<MeasuredStep, number>();
+  private readonly queue: WorkQueue<Task>;
+
+  constructor(private readonly view: FlameView) {
+    this.queue = new WorkQueue<Task>(TASKS, (task) => this.run(task), {
+      busy: (isBusy) => {
+        view.root.dataset.busy = isBusy ? "1" : "0";
+      },
+      failed: (error) =>
+        view.parts.message.show(error instanceof Error ? error.message : String(error)),
+    });
+  }
+
+  add(...tasks: Task[]): void {
+    this.queue.add(...tasks);
+  }
+
+  dispose(): void {
+    this.queue.clear();
+  }
+
+  // What a change of state from outside asks for.
+  addChanges(before: ViewState, after: ViewState): void {
+    const differs = (...keys: (keyof ViewState)[]): boolean =>
+      keys.some((key) => JSON.stringify(before[key]) !== JSON.stringify(after[key]));
+    const put = (isNeeded: boolean, ...tasks: Task[]): void => {
+      if (isNeeded) {
+        this.queue.add(...tasks);
+      }
+    };
+    put(differs("valueType"), "valueType");
+    put(differs("transforms"), "transforms");
+    put(differs("sandwich"), "sandwich");
+    put(differs("groups", "colouring"), "groups");
+    put(differs("query"), "search");
+    put(differs("zoom", "rest"), "zoom");
+    put(differs("colouring") || this.pictures === 0, "legend", "minimap");
+    put(true, "layout", "table", "details");
+  }
+
+  setZoom(tree: TreeName, zoom: Zoom): void {
+    this.zooms[tree] = zoom;
+    this.isAddressOld = this.isAddressOld || tree === "main";
+    this.isStep = this.isStep || tree === "main";
+    this.reveal = true;
+    this.queue.add("layout", "address", "details");
+  }
+
+  // The table shows its first rows next time.
+  startTable(): void {
+    this.isTableNew = true;
+  }
+
+  resized(pane: GraphPane): void {
+    if (this.pictures > 0 && this.view.trees.includes(pane.tree)) {
+      this.queue.add("layout", "minimap");
+    }
+  }
+
+  // Time from here to the next picture counts as `name`.
+  measureFrom(name: MeasuredStep): void {
+    this.started.set(name, performance.now());
+  }
+
+  async nextPicture(): Promise<void> {
+    const before = this.pictures;
+    while (this.pictures === before) {
+      await new Promise((done) => setTimeout(done, 1));
+    }
+  }
+
+  frameMinimap(pane: GraphPane): void {
+    if (pane.tree === "main") {
+      this.view.parts.minimap.setFrame(this.zoomPath, pane.visibleRows());
+    }
+  }
+
+  private async run(task: Task): Promise<void> {
+    switch (task) {
+      case "valueType":
+        return this.runValueType();
+      case "transforms":
+        return this.runTransforms();
+      case "sandwich":
+        return this.runSandwich();
+      case "groups":
+        await this.view.engine.selectGroups(this.groupColouring, this.view.state.groups);
+        this.view.parts.legend.setSelected(this.view.state.groups);
+        this.queue.add("search");
+        return;
+      case "search":
+        return this.runSearch();
+      case "zoom":
+        return this.runZoom();
+      case "legend":
+        return this.runLegend();
+      case "layout":
+        return this.runLayout();
+      case "address":
+        return this.runAddress();
+      case "details":
+        return this.runDetails();
+      case "minimap":
+        return this.runMinimap();
+      case "table":
+        return this.runTable();
+    }
+  }
+
+  private get groupColouring(): Colouring {
+    return this.view.colouring === "difference" ? "binary" : this.view.colouring;
+  }
+
+  // Nodes have other numbers now.
+  private treeChanged(): void {
+    this.view.select(null);
+    this.view.showState();
+    this.queue.add("sandwich", "search", "zoom", "legend", "layout", "minimap", "table");
+  }
+
+  private async runValueType(): Promise<void> {
+    const view = this.view;
+    view.info = await view.engine.setValueType(view.state.valueType ?? view.options.info.valueType);
+    this.treeChanged();
+  }
+
+  private async runTransforms(): Promise<void> {
+    const view = this.view;
+    if (this.isAddressOld) {
+      await this.runAddress();
+    }
+    const transforms: Transform[] = [];
+    const known: NamedTransform[] = [];
+    for (const one of view.state.transforms) {
+      const transform = await resolveTransform(view.engine, view.functions, one);
+      if (transform === null) {
+        view.parts.message.show("A change of this link is about a function that is not here");
+      } else {
+        transforms.push(transform);
+        known.push(one);
+      }
+    }
+    const answer = await view.engine.setTransforms(transforms);
+    view.state = { ...view.state, transforms: known };
+    view.info = answer.info;
+    this.removed = answer.removed;
+    this.labels = answer.labels;
+    this.treeChanged();
+  }
+
+  private async runSandwich(): Promise<void> {
+    const view = this.view;
+    const of = view.state.sandwich;
+    const func = of === null ? null : await numberOf(view.engine, view.functions, of);
+    if (of !== null && func === null) {
+      view.parts.message.show(`This profile has no function ${of.name}`);
+      view.state = { ...view.state, sandwich: null };
+    }
+    if (func !== null || this.sandwichFunction !== null) {
+      await view.engine.setSandwich(func);
+    }
+    this.sandwichFunction = func;
+    this.zooms.callers = ROOT;
+    this.zooms.callees = ROOT;
+    this.reveal = true;
+    view.select(null);
+    view.showState();
+    this.queue.add("layout");
+  }
+
+  private async runSearch(): Promise<void> {
+    const view = this.view;
+    const { query, groups } = view.state;
+    const isOff = query.text === "" && groups.length === 0;
+    const answer = isOff && this.answer === null ? null : await view.engine.search(query);
+    this.answer = isOff ? null : answer;
+    view.parts.searchBar.showAnswer(this.answer, view.info.totals);
+    const shown = this.answer !== null && this.answer.error === null ? this.answer : null;
+    const share = shown === null ? "" : String(shareOf(sum(shown.totals), sum(view.info.totals)));
+    Object.assign(view.root.dataset, { matches: shown === null ? "" : String(shown.nodes),
+      matchFunctions: shown === null ? "" : String(shown.functions), matchShare: share });
+    this.isTableNew = true;
+    this.queue.add("layout", "table", "minimap");
+  }
+
+  private async runZoom(): Promise<void> {
+    const view = this.view;
+    const { zoom, rest } = view.state;
+    const node = zoom === "" ? 0 : await view.engine.nodeAt(zoom);
+    if (node === null) {
+      view.state = { ...view.state, zoom: "", rest: null };
+      this.zooms.main = ROOT;
+    } else {
+      this.zooms.main = { node, below: rest?.below ?? null, from: rest?.from, to: rest?.to };
+    }
+    this.isAddressOld = false;
+    this.reveal = true;
+    this.queue.add("layout");
+  }
+
+  private async runLegend(): Promise<void> {
+    const view = this.view;
+    const { legend, styles } = view.parts;
+    if (view.colouring === "difference") {
+      legend.showScale(view.info.sides.map((side) => side.name));
+    } else {
+      const entries = await view.engine.legend(this.groupColouring);
+      styles.setColouring(this.groupColouring, entries);
+      legend.showEntries(entries, styles.keys, view.state.groups, view.unit);
+    }
+    this.queue.add("layout", "minimap");
+  }
+
+  private async runLayout(): Promise<void> {
+    const view = this.view;
+    const { comparison, widthBy, layout } = view.state;
+    if (layout === "table") {
+      this.showPicture(null, performance.now());
+      return;
+    }
+    const panes = view.trees.map((tree) => view.parts.panes[tree]);
+    const answers = await Promise.all(panes.map((pane) => view.engine.layout({ tree: pane.tree,
+      zoom: this.zooms[pane.tree], widthPx: pane.widthPx, narrowestPx: NARROWEST_PX, comparison,
+      widthBy })));
+    const started = performance.now();
+    answers.forEach((answer, at) => {
+      const pane = panes[at];
+      pane.setScene(this.sceneOf(answer), view.isRootBelow(pane.tree), this.reveal);
+    });
+    this.reveal = false;
+    view.selection?.pane?.selectNode(view.selection.node);
+    this.showPicture(answers[answers.length - 1], started);
+  }
+
+  private sceneOf(answer: LayoutAnswer): ReturnType<typeof makeScene> {
+    const view = this.view;
+    view.functions.add(answer.functions);
+    const noise = noiseScaleOf(view.info, view.state.comparison === "normalized");
+    const styleOf = view.parts.styles.styleOf(view.colouring, answer.boxes, noise);
+    return makeScene(answer.boxes, answer.totals, styleOf);
+  }
+
+  // After a picture: everything around it that tells of it.
+  private showPicture(answer: LayoutAnswer | null, started: number): void {
+    const { root, info, unit, state, parts } = this.view;
+    const zoom = this.zooms.main;
+    const restNodes = answer?.restNodes ?? 0;
+    const restShare = answer === null ? 0 : shareOf(sum(answer.restTotals), sum(answer.zoomTotals));
+    parts.status.show({ info, unit, restNodes, restShare, removed: this.removed });
+    const names = state.sandwich === null && answer !== null ? this.showPath() : [];
+    Object.assign(root.dataset, {
+      nodes: String(info.nodeCount), functions: String(info.functionCount),
+      depth: String(info.depthMax), totals: info.totals.join(","),
+      zoom: String(zoom.node), zoomName: names[names.length - 1] ?? "",
+      zoomBelow: zoom.below === null ? "" : String(zoom.below),
+      boxes: String(answer?.boxes.count ?? 0), restNodes: String(restNodes),
+      restShare: String(restShare), frameMs: (performance.now() - started).toFixed(2),
+      pictures: String(++this.pictures),
+    });
+    if (this.pictures === 1) {
+      performance.mark("vesta:first-picture");
+      performance.measure("vesta:first-picture", { start: 0, end: performance.now() });
+    }
+    for (const [name, start] of this.started) {
+      performance.measure(name, { start, end: performance.now() });
+    }
+    this.started.clear();
+  }
+
+  // The names on the way to the zoomed box, and the trail made of them.
+  private showPath(): string[] {
+    const { panes, trail } = this.view.parts;
+    const scene = panes.main.scene;
+    if (scene === null) {
+      return [];
+    }
+    const { boxes, zoomRow } = scene;
+    const zoom = this.zooms.main;
+    const path: number[] = [];
+    for (let box = 0; box < boxes.count && boxes.row[box] <= zoomRow; box++) {
+      if (boxes.kind[box] === BOX_ANCESTOR || boxes.node[box] === zoom.node) {
+        path.push(box);
+      }
+    }
+    const names = path.map((box) => this.view.functions.get(boxes.func[box])?.name ?? "");
+    this.zoomPath = path.map((box) => boxes.node[box]);
+    trail.showPath(path.map((box, at) => ({ label: names[at], node: boxes.node[box] })),
+      zoom.below === null ? "" : "narrow boxes");
+    this.frameMinimap(panes.main);
+    return names;
+  }
+
+  private async runAddress(): Promise<void> {
+    const view = this.view;
+    const { node, below, from, to } = this.zooms.main;
+    const zoom = node === 0 ? "" : await view.engine.addressOf(node);
+    const rest = below === null ? null : { below, from: from ?? 0, to: to ?? 0 };
+    view.state = { ...view.state, zoom, rest };
+    this.isAddressOld = false;
+    view.options.onState(stateToText(view.state), this.isStep);
+    this.isStep = false;
+  }
+
+  private async runDetails(): Promise<void> {
+    const { selection, state, parts, engine, unit } = this.view;
+    if (!state.details) {
+      return;
+    }
+    if (selection === null) {
+      parts.details.showNothing();
+      return;
+    }
+    const { pane, node, func } = selection;
+    const tree = pane?.tree ?? "main";
+    const target: Target = { tree, node, func };
+    if (node === null) {
+      parts.details.show({ target, details: null, path: [], unit });
+      return;
+    }
+    const [details, names] = await Promise.all([
+      engine.details(tree, node, this.zooms[tree]), engine.stackNames(tree, node)]);
+    const path = details.path.map((step, at) => ({ label: names[at] ?? "", node: step }));
+    parts.details.show({ target, details, path, unit });
+  }
+
+  private async runMinimap(): Promise<void> {
+    const { engine, parts, state } = this.view;
+    const minimap = parts.minimap;
+    if (minimap.widthPx === 0) {
+      return;
+    }
+    const answer = await engine.layout({ tree: "main", zoom: ROOT, widthPx: minimap.widthPx,
+      narrowestPx: NARROWEST_MINIMAP_PX, comparison: state.comparison, widthBy: state.widthBy });
+    minimap.element.style.height = `${MINIMAP_PX}px`;
+    minimap.setScene(this.sceneOf(answer), state.rootBelow);
+    this.frameMinimap(parts.panes.main);
+  }
+
+  private async runTable(): Promise<void> {
+    const { state, info, unit, order, parts } = this.view;
+    if (state.layout === "graph") {
+      return;
+    }
+    const toTop = this.isTableNew;
+    this.isTableNew = false;
+    await parts.table.refresh({ unit, totals: info.totals, order, descending: state.descending,
+      matchesOnly: state.matchesOnly,
+      hasSearch: state.query.text !== "" || state.groups.length > 0 }, toTop);
+  }
+}
