@@ -61,6 +61,8 @@ test("packages, namespaces, crates and modules", () => {
     [of("void ns::f<int>(ns2::T)"), "ns"],
     [of("(anonymous namespace)::f"), "app"],
     [of("malloc"), "app"],
+    [of("a::b::c::d::e"), "a::b"],
+    [of("a::b::c::d::e f::g()"), "f"],
     [of("hash_table<int, T>::find(int)"), "app"],
     [of("state::layer::sort::{closure#3}"), "state"],
     [of("tokio::runtime::run::h0123456789abcdef"), "tokio"],
@@ -82,6 +84,9 @@ test("scopes are not looked for inside brackets", () => {
   assert.deepEqual(scopesOf("int a::f(int)"), ["a", "f"]);
   assert.deepEqual(scopesOf("a::operator bool()"), ["a", "operator bool"]);
   assert.deepEqual(scopesOf("f"), ["f"]);
+  assert.deepEqual(scopesOf("a::b::c::d"), ["a", "b", "c", "d"]);
+  assert.deepEqual(scopesOf("a::b::c::d", 3), ["a", "b", "c::d"]);
+  assert.deepEqual(scopesOf("a::b", 3), ["a", "b"]);
 });
 
 test("hostile names take no long", () => {

@@ -62,8 +62,9 @@ const LANGUAGE_OF_ENDING = new Map<string, string>([
 const SCRIPT_CODE = /^(JS|LazyCompile|Function|Eval|Script)$/;
 const V8_NAME =
   /^(JS|LazyCompile|Function|Eval|Script|RegExp|Builtin|BytecodeHandler|Stub):/;
-const RUST_CLOSURE = /::\{(\{closure\}\}|(closure|impl|shim)[#:])/;
-const RUST_HASH = /::h[0-9a-f]{16}$/;
+const RUST_CLOSURE = /^::\{(\{closure\}\}|(closure|impl|shim)[#:])/;
+const RUST_HASH = /^::h[0-9a-f]{16}$/;
+const ANONYMOUS = "(anonymous namespace)";
 const GENERATED_IMAGE = /^(\[?(jit|anon|heap|stack)\b|\/\/anon|\/memfd:|perf-\d+\.map|jitted-)/;
 
 // The kind of code: kernel, native, or the language where it can be told.
@@ -91,7 +92,9 @@ function languageOfName(name: string): string | undefined {
   const v8 = V8_NAME.exec(name);
   if (v8 !== null) return SCRIPT_CODE.test(v8[1]) ? "JavaScript" : "generated code";
   if (name.startsWith("py::") || name === "<module>") return "Python";
-  if (RUST_CLOSURE.test(name) || RUST_HASH.test(name)) return "Rust";
+  const brace = name.indexOf("::{");
+  if (brace >= 0 && RUST_CLOSURE.test(name.slice(brace))) return "Rust";
+  if (name.charAt(name.length - 17) === "h" && RUST_HASH.test(name.slice(-19))) return "Rust";
   if (name.startsWith("<") && /^<.+ as .+>::/.test(name)) return "Rust";
   if (!name.includes(".")) return undefined; // all that follows has a dot
   if (JAVA_NAME.test(name) && !name.includes("(*")) return "Java/Kotlin";
@@ -147,8 +150,9 @@ function pythonModule(func: GroupedFunction): string {
 
 // The first one or two namespaces of a C++ name. What has template arguments is a class.
 function outerNamespace(name: string): string {
-  const outer = scopesOf(name).slice(0, -1);
-  const known = outer.filter((scope) => scope !== "(anonymous namespace)");
+  if (!name.includes("::")) return "";
+  const outer = scopesOf(name, name.includes(" ") ? Infinity : 4).slice(0, -1);
+  const known = outer.filter((scope) => scope !== ANONYMOUS);
   const template = known.findIndex((scope) => scope.includes("<"));
   const spaces = template < 0 ? known : known.slice(0, template);
   const short = spaces[0] === "std" || known.length < 3 ? 1 : 2;
@@ -157,31 +161,33 @@ function outerNamespace(name: string): string {
 
 // The parts of a qualified name between its `::`, the function's own name last; what stands in
 // brackets is not looked into, a return type before the name and parameters after it are left out.
-export function scopesOf(name: string): string[] {
+// most: the looking ends with so many parts; the last one is then all that is left.
+export function scopesOf(name: string, most = Infinity): string[] {
   const scopes: string[] = [];
   let begin = 0;
   let angle = 0;
   let at = 0;
-  for (; at < name.length; ++at) {
+  for (; at < name.length && scopes.length < most - 1; ++at) {
     const c = name.charCodeAt(at);
     if (c === 0x3c) ++angle;
     else if (c === 0x3e && angle > 0) --angle;
     else if (angle > 0) continue;
     else if (c === 0x28) {
-      if (!name.startsWith("(anonymous namespace)", at)) break;
-      at += "(anonymous namespace)".length - 1;
+      if (!name.startsWith(ANONYMOUS, at)) break;
+      at += ANONYMOUS.length - 1;
     } else if (c === 0x20) {
       if (scopes.length > 0 && /operator$/.test(name.slice(begin, at))) continue;
       scopes.length = 0;
       begin = at + 1;
     } else if (c === 0x3a && name.charCodeAt(at + 1) === 0x3a) {
-      scopes.push(name.slice(begin, at));
+      if (at > begin) scopes.push(name.slice(begin, at));
       begin = at + 2;
       ++at;
     }
   }
-  scopes.push(name.slice(begin, at));
-  return scopes.filter((scope) => scope !== "");
+  const end = scopes.length < most - 1 ? at : name.length;
+  if (end > begin) scopes.push(name.slice(begin, end));
+  return scopes;
 }
 
 // The folder of the source file, or of the binary.
