@@ -9,6 +9,7 @@
 #include "src/flame/svg.h"
 #include "src/page/html_page.h"
 #include "src/page/page_data.h"
+#include "src/wire/firefox_encoder.h"
 #include "src/wire/folded_encoder.h"
 #include "src/wire/gzip.h"
 #include "src/wire/losses.h"
@@ -52,6 +53,9 @@ Result<std::string> EncodePlain(const Profile& profile, ProfileFormat format,
       speedscope.sample_type = options.sample_type;
       return wire::EncodeSpeedscope(profile, speedscope);
     }
+    case ProfileFormat::kFirefox:
+      return wire::EncodeFirefox(profile,
+                                 {.sample_type = options.sample_type, .product = options.title});
     case ProfileFormat::kHtml: {
       ASSIGN_OR_RETURN(const flame::StackTree tree, TreeOf(profile, options));
       return HtmlOfTree(tree, options);

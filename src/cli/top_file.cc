@@ -15,7 +15,7 @@ base::Result<std::string> RenderFile(const TopOptions& options) {
   ASSIGN_OR_RETURN(const size_t sample_type, ChooseSampleType(profile, options));
   const flame::TopTable table = flame::MakeTopTable(profile, sample_type, OrderOf(options));
   const flame::TopRenderOptions render = RenderOptionsOf(options);
-  if (options.format == Format::kJson) return flame::RenderTopJson(table, render) + "\n";
+  if (options.format == Format::kJson) return flame::RenderTopJson(table, render);
   return flame::RenderTopText(table, render);
 }
 

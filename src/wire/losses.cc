@@ -44,9 +44,11 @@ Holds HoldsOf(ProfileFormat format) {
     case ProfileFormat::kSpeedscope:
       return {.sample_types = true, .files = true, .start_lines = true, .binaries = true};
     case ProfileFormat::kFirefox:
-      return {.files = true,
+      return {.negative_values = true,
+              .files = true,
               .lines = true,
               .columns = true,
+              .start_lines = true,
               .binaries = true,
               .build_ids = true,
               .addresses = true,
@@ -231,7 +233,14 @@ class Finder {
 
 std::vector<std::string> LossesOf(const Profile& profile, ProfileFormat to,
                                   const LossOptions& options) {
-  return Finder(profile, HoldsOf(to), options).Run();
+  if (to != ProfileFormat::kFirefox) return Finder(profile, HoldsOf(to), options).Run();
+  // Its threads are told by these, not by frames.
+  using profile::kLabelPid, profile::kLabelProcess, profile::kLabelThread, profile::kLabelTid;
+  LossOptions threads = options;
+  threads.first_frame_labels.clear();
+  for (const std::string_view key : {kLabelProcess, kLabelPid, kLabelThread, kLabelTid})
+    threads.first_frame_labels.emplace_back(key);
+  return Finder(profile, HoldsOf(to), threads).Run();
 }
 
 std::string LossText(const std::vector<std::string>& losses, ProfileFormat to) {

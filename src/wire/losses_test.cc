@@ -49,6 +49,10 @@ TEST(LossesTest, EachFormatNamesWhatItCannotHold) {
             "thread and tid, the sample type cpu, the start time and duration, the sampling "
             "period, and the comment are not kept");
   EXPECT_EQ(
+      LossText(LossesOf(profile, ProfileFormat::kFirefox), ProfileFormat::kFirefox),
+      "Firefox Profiler: the linkage name of 1 function, the sample type cpu, and the comment "
+      "are not kept");
+  EXPECT_EQ(
       LossText(LossesOf(profile, ProfileFormat::kHtml,
                         {.sample_type = 1, .first_frame_labels = {"thread"}}),
                ProfileFormat::kHtml),
@@ -67,8 +71,7 @@ TEST(LossesTest, NothingIsSaidOfWhatTheProfileLacks) {
   profile.AddSample(profile.InternStack(std::array{location}), profile::LabelSetId{},
                     std::array<int64_t, 1>{-4});
   for (const FormatSpec& spec : AllFormats()) {
-    if (spec.format == ProfileFormat::kSpeedscope || spec.format == ProfileFormat::kFirefox)
-      continue;
+    if (spec.format == ProfileFormat::kSpeedscope) continue;
     EXPECT_TRUE(LossesOf(profile, spec.format).empty()) << spec.word;
   }
   EXPECT_EQ(LossText(LossesOf(profile, ProfileFormat::kSpeedscope), ProfileFormat::kSpeedscope),

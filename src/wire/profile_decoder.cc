@@ -4,6 +4,7 @@
 #include "src/wire/folded_decoder.h"
 #include "src/wire/gzip.h"
 #include "src/wire/jfr_decoder.h"
+#include "src/wire/perf_data_decoder.h"
 #include "src/wire/perf_script_decoder.h"
 #include "src/wire/pprof_decoder.h"
 #include "src/wire/speedscope_decoder.h"
@@ -28,6 +29,8 @@ Result<Profile> Decode(std::string_view bytes, ProfileFormat format, const Decod
       return DecodeJfr(bytes);
     case ProfileFormat::kCpuProfile:
       return DecodeCpuProfile(bytes);
+    case ProfileFormat::kPerfData:
+      return DecodePerfData(bytes);
     case ProfileFormat::kPerfScript:
       return DecodePerfScript(bytes);
     default:

@@ -47,6 +47,10 @@ TEST(ProfileDecoderTest, ErrorsSayWhatTheFileIs) {
        "it is a program and no profile" + std::string(kList)},
       {std::string_view("go 1.22 trace\0\0\0", 16),
        "it is a Go execution trace and no profile; `go tool trace` reads it" + std::string(kList)},
+      {std::string_view("\0\0\0\0\3\0\0\0\0\0\0\0\x10\x27\0\0\0\0\0\0", 20),
+       "it is a CPU profile of gperftools in pprof's old format; `go tool pprof -proto` converts "
+       "it" +
+           std::string(kList)},
       {"<svg>\n", "it is HTML, XML or SVG, which vesta does not read" + std::string(kList)},
       {"some notes\n", "no folded stacks: line 1 does not end in a space and a whole number"},
       {"\x1f\x8b\x08", "gzip data is truncated"},

@@ -240,6 +240,20 @@ std::string_view OtherKind(std::string_view bytes) {
   return {};
 }
 
+// The first words of a CPU profile of gperftools: 0, 3, 0, period, 0; of 8 or 4 bytes, in either
+// order of bytes.
+bool IsGperftoolsCpu(std::string_view bytes) {
+  const auto begins = [&](size_t word, bool big_endian) {
+    const size_t three = word + (big_endian ? word - 1 : 0);
+    if (bytes.size() < 5 * word) return false;
+    for (size_t i = 0; i < 3 * word; ++i) {
+      if (bytes[i] != (i == three ? 3 : 0)) return false;
+    }
+    return true;
+  };
+  return begins(8, false) || begins(4, false) || begins(8, true) || begins(4, true);
+}
+
 // Where JSON begins, if it does: "{closure} 3" is a folded line.
 bool IsJson(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t\r\n");
@@ -303,6 +317,12 @@ Sniffed SniffFormat(std::string_view bytes) {
     if (IsJson(text)) return SniffJson(text.substr(text.find_first_of("{[")));
     if (LooksLikePerfScript(text)) return {ProfileFormat::kPerfScript, ""};
     return {ProfileFormat::kFolded, OtherKind(bytes)};
+  }
+  if (IsGperftoolsCpu(bytes)) {
+    return {
+        ProfileFormat::kPprof,
+        "it is a CPU profile of gperftools in pprof's old format; `go tool pprof -proto` converts "
+        "it"};
   }
   const std::string_view other = OtherKind(bytes);
   if (other.empty() && !bytes.empty() && !MayBePprof(bytes))

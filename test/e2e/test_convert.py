@@ -83,6 +83,7 @@ SEEDS = {
     "V8, trace": "cpuprofile_decoder_fuzz_corpus/trace.json",
     "perf script": "perf_script_decoder_fuzz_corpus/callchain.txt",
     "perf script, several events": "perf_script_decoder_fuzz_corpus/events.txt",
+    "perf.data": "perf_data_decoder_fuzz_corpus/chain",
     "JFR": "jfr_decoder_fuzz_corpus/samples.jfr",
     "JFR, all events": "jfr_decoder_fuzz_corpus/kinds.jfr",
 }
@@ -268,6 +269,27 @@ def test_go_agrees_on_what_was_converted(source, folder):
 def test_go_agrees_on_its_own_profiles(folder, go_profiles, kind):
     convert(go_profiles[kind], f"{folder}/out.pb.gz")
     assert_go_agrees(f"{folder}/out.pb.gz", folder)
+
+
+GPERFTOOLS = "/usr/lib/x86_64-linux-gnu/libprofiler.so.0"
+
+
+@needs_go
+@pytest.mark.skipif(not os.path.exists(GPERFTOOLS), reason=f"needs {GPERFTOOLS}")
+def test_go_agrees_on_profiles_of_gperftools(folder):
+    """Its own format is pprof's old one, which Go's tool turns into the one of today."""
+    old = f"{folder}/old.prof"
+    subprocess.run([f"{PROGRAMS}/planted", "200"], check=True, timeout=60, capture_output=True,
+                   env={**os.environ, "LD_PRELOAD": GPERFTOOLS, "CPUPROFILE": old,
+                        "CPUPROFILE_FREQUENCY": "500"})
+    assert "CPU profile of gperftools in pprof's old format; `go tool pprof -proto` converts it" \
+        in convert(old, f"{folder}/x.pb", code=125)
+    go_pprof(old, folder, "-proto", f"-output={folder}/theirs.pb.gz")
+    convert(f"{folder}/theirs.pb.gz", f"{folder}/ours.pb.gz")
+    whole = pprof.canonical(read(f"{folder}/theirs.pb.gz"))
+    assert len(whole["samples"]) > 1
+    assert pprof.canonical(read(f"{folder}/ours.pb.gz")) == whole
+    assert_go_agrees(f"{folder}/ours.pb.gz", folder)
 
 
 # --- what is said, and where things go -----------------------------------------------------------
