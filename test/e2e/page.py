@@ -7,6 +7,7 @@ the list stands at the top of ui/src/pages/file_page.ts. Playwright and speedsco
 import os
 import subprocess
 import sys
+import time
 
 import pprof_writer
 from pprof_writer import Frame
@@ -140,6 +141,13 @@ class Page:
     def settle(self):
         self.tab.evaluate(SETTLE)
 
+    def eventually(self, look, wanted, what=""):
+        """Waits until look() gives what is wanted: for what the page does not count as a picture."""
+        end = time.monotonic() + 5
+        while (seen := look()) != wanted and time.monotonic() < end:
+            self.tab.wait_for_timeout(20)
+        assert seen == wanted, (what, seen)
+
     def fact(self, name):
         """What the widget says in data-NAME."""
         return self.tab.get_attribute("[data-testid=flame-view]", f"data-{name}")
@@ -182,22 +190,20 @@ class Page:
         self.tab.mouse.move(*self.at(self.box(name, tree)))
         self.settle()
 
-    def click_box(self, name, tree="main", button="left"):
-        self.tab.mouse.click(*self.at(self.box(name, tree)), button=button)
-        self.settle()
-
-    def double_click_box(self, name, tree="main"):
-        self.tab.mouse.dblclick(*self.at(self.box(name, tree)))
+    def click_at(self, box, button="left", key=""):
+        if key:
+            self.tab.keyboard.down(key)
+        self.tab.mouse.click(*self.at(box), button=button)
+        if key:
+            self.tab.keyboard.up(key)
         self.settle()
 
     def select(self, name, tree="main"):
-        """Makes the box the selected one; whether a click zooms as well is the page's business."""
-        self.click_box(name, tree)
+        self.click_at(self.box(name, tree), key="Control")
         assert self.fact("selected-name") == name
 
     def zoom(self, name):
-        self.click_box(name)
-        self.press("Enter")
+        self.click_at(self.box(name))
         assert self.fact("zoom-name") == name
 
     def transform(self, name, action):
@@ -207,12 +213,19 @@ class Page:
             self.click("details-button")
         self.click(f"action-{action}")
 
+    def focus_graph(self):
+        self.part("graph").evaluate("(graph) => graph.focus()")
+
     def search(self, text):
         self.part("search-input").fill(text)
         self.settle()
 
     def choose(self, testid, value):
         self.part(testid).select_option(value)
+        self.settle()
+
+    def sort_by(self, column):
+        self.part(f"table-head-{column}").locator("button").click()
         self.settle()
 
     def table(self):
@@ -230,7 +243,7 @@ class Page:
             const bytes = Uint8Array.from(atob(picture), (c) => c.charCodeAt(0));
             const bitmap = await createImageBitmap(new Blob([bytes], {type: "image/png"}));
             const canvas = new OffscreenCanvas(bitmap.width, bitmap.height);
-            const context = canvas.getContext("2d");
+            const context = canvas.getContext("2d", {willReadFrequently: true});
             context.drawImage(bitmap, 0, 0);
             return points.map(([x, y]) => [...context.getImageData(x, y, 1, 1).data.slice(0, 3)]);
           }""", [picture, [list(point) for point in points]])]
