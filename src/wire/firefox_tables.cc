@@ -198,8 +198,16 @@ uint32_t FirefoxTables::StackOf(profile::StackId stack) {
   uint32_t& row = stack_rows_[stack.value()];
   if (row != kNone) return row;
   const auto locations = profile_.stack(stack);
+  // Neighbours mostly begin alike, and what is alike needs no search.
+  size_t depth = 0;
   for (size_t i = locations.size(); i-- > 0;) {
-    for (const uint32_t frame : FramesOf(locations[i])) row = ChildOf(row, frame);
+    for (const uint32_t frame : FramesOf(locations[i])) {
+      if (depth == last_way_.size() || last_way_[depth].frame != frame) {
+        last_way_.resize(depth);
+        last_way_.push_back({frame, ChildOf(row, frame)});
+      }
+      row = last_way_[depth++].row;
+    }
   }
   if (!locations.empty()) return row;
   // A sample without any frame would not be counted.

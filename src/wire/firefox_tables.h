@@ -70,6 +70,10 @@ class FirefoxTables {
     uint32_t prefix;
     uint32_t frame;
   };
+  struct Step {
+    uint32_t frame;
+    uint32_t row;  // of the stack table
+  };
 
   uint32_t StringOf(std::string_view text);
   uint32_t SourceOf(std::string_view path);
@@ -94,6 +98,7 @@ class FirefoxTables {
   profile::IdIndex stack_index_;
   std::vector<Stack> stacks_;
   std::vector<uint32_t> stack_rows_;  // by StackId; kNone = not met yet
+  std::vector<Step> last_way_;        // of the stack before, root first
 };
 
 }  // namespace vesta::wire

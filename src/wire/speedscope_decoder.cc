@@ -112,7 +112,7 @@ class Decoder {
         pull_.EnterArray();
         while (pull_.NextItem()) FindProfile();
       } else if (key == "activeProfileIndex" && pull_.Peek() == JsonPull::Kind::kNumber) {
-        pull_.Uint(&shown_first_);
+        ReadPosition(pull_, &shown_first_);
       } else {
         pull_.Skip();
       }

@@ -231,6 +231,16 @@ TEST(SpeedscopeTest, LargeWholeNumbersAreExact) {
   EXPECT_EQ(profile->sample_values(0)[0], 9007199254740993);
 }
 
+TEST(SpeedscopeTest, TheProfileThatIsShownFirstIsTheDefaultSampleType) {
+  const std::string profiles = Sampled("[[0]]", "[2]") + "," + Sampled("[[0]]", "[3]", "bytes");
+  for (const auto& [shown, type] : {std::pair{"0", 0}, {"1", 1}, {"7", 1}, {"-1", 0}}) {
+    const auto profile = DecodeSpeedscope("{\"activeProfileIndex\":" + std::string(shown) + "," +
+                                          File(profiles).substr(1));
+    ASSERT_TRUE(profile.ok()) << profile.error().message();
+    EXPECT_EQ(profile->DefaultSampleTypeIndex(), static_cast<size_t>(type)) << shown;
+  }
+}
+
 TEST(SpeedscopeTest, MembersMayStandInAnyOrder) {
   const std::string text =
       R"({"profiles":[{"weights":[2],"samples":[[1]],"unit":"none","type":"sampled"}],"x":{},)" +
