@@ -39,6 +39,13 @@ Result<Profile> Decode(std::string_view bytes, ProfileFormat format, const Decod
   }
 }
 
+// Errors of JSON tell the field and the byte, but not whose fields these are.
+Error NameFormat(const Error& error, ProfileFormat format) {
+  const bool is_json = format == ProfileFormat::kSpeedscope || format == ProfileFormat::kCpuProfile;
+  if (!is_json || error.message().starts_with("no ")) return error;
+  return error.Context(std::string(SpecOf(format).title));
+}
+
 // Why a file could not be read: its own fault, or it is something else than what was tried.
 Error Explain(const Error& error, const Sniffed& sniffed, const DecodeOptions& options) {
   if (options.from && *options.from != sniffed.format && sniffed.otherwise.empty()) {
@@ -46,7 +53,8 @@ Error Explain(const Error& error, const Sniffed& sniffed, const DecodeOptions& o
                                                ", not " + std::string(SpecOf(*options.from).title) +
                                                " as --from says (" + error.message() + ")");
   }
-  if (options.from || sniffed.otherwise.empty()) return error;
+  if (options.from || sniffed.otherwise.empty())
+    return NameFormat(error, options.from.value_or(sniffed.format));
   return Error(ErrorCode::kUnsupported,
                std::string(sniffed.otherwise) + "; vesta reads " + ReadableFormats());
 }

@@ -56,6 +56,13 @@ TEST(ProfileDecoderTest, ErrorsSayWhatTheFileIs) {
       {"\x1f\x8b\x08", "gzip data is truncated"},
       {std::string_view("\x0a\x7f\x03\x04", 4),
        "no valid pprof profile: its protobuf is damaged or truncated (end of buffer exception)"},
+      {"{\"shared\": {\"frames\": [}", "speedscope: shared.frames[0] is no valid JSON: a value is missing (byte 23)"},
+      {"{\"nodes\": [", "V8 CPU profile: nodes[0] is cut off: the text ends here (byte 11)"},
+      {"[{\"ph\": ", "V8 CPU profile: [0].ph is cut off: the text ends here (byte 8)"},
+      {"[{\"a\": 1}]", "it is JSON of a kind that vesta does not read" + std::string(kList)},
+      {"{\"meta\": {}, \"threads\": []}",
+       "it is a profile of the Firefox Profiler, which vesta writes and does not read" +
+           std::string(kList)},
       {"\x01\x02\x03\x04", "it is in no format that vesta knows" + std::string(kList)},
   };
   for (const auto& c : cases) EXPECT_EQ(ErrorOf(c.bytes), "f: " + c.message);

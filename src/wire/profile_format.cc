@@ -120,11 +120,15 @@ class KeyScan {
   bool expects_key_ = false;
 };
 
-constexpr std::string_view kUnknownJson =
-    "it is JSON of a kind that vesta does not read; it reads speedscope's and V8's (.cpuprofile)";
+constexpr std::string_view kUnknownJson = "it is JSON of a kind that vesta does not read";
 
 Sniffed SniffJson(std::string_view text) {
-  if (text.front() == '[') return {ProfileFormat::kCpuProfile, kUnknownJson};
+  if (text.front() == '[') {
+    // The array form of Chrome's traces: each event has a phase.
+    constexpr size_t kLookBytes = 4096;
+    const bool is_trace = text.substr(0, kLookBytes).find("\"ph\"") != std::string_view::npos;
+    return {ProfileFormat::kCpuProfile, is_trace ? std::string_view{} : kUnknownJson};
+  }
   struct Known {
     std::string_view key;
     Sniffed what;

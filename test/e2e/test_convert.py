@@ -2,6 +2,7 @@
 import gzip
 import json
 import os
+import pty
 import random
 import re
 import subprocess
@@ -310,6 +311,34 @@ def test_standard_input_and_output(folder):
     assert done.stdout.decode() == FOLDED and done.stderr == b""
     done = vesta("convert", "-", f"{folder}/x.pb.gz", input=gzip.compress(FOLDED.encode()))
     assert folded(f"{folder}/x.pb.gz") == folded(source)
+
+
+def on_terminal(*arguments):
+    """What a terminal shows of a run, as raw bytes, and the exit code."""
+    controller, terminal = pty.openpty()
+    run = subprocess.Popen([VESTA, *arguments], stdin=subprocess.DEVNULL, stdout=terminal,
+                           stderr=terminal)
+    os.close(terminal)
+    shown = b""
+    try:
+        while chunk := os.read(controller, 65536):
+            shown += chunk
+    except OSError:
+        pass  # its other end is closed
+    os.close(controller)
+    return run.wait(timeout=60), shown
+
+
+def test_a_terminal_shows_progress_and_is_spared_binary_data(folder):
+    source = sources(folder)["folded"]
+    code, shown = on_terminal("convert", source, f"{folder}/a.svg")
+    assert code == 0 and f"\r\x1b[Kreading {source}".encode() in shown
+    assert shown.endswith(f"\r\x1b[Kwrote {folder}/a.svg\r\n".encode())
+    assert b"reading" not in on_terminal("convert", source, f"{folder}/b.svg", "-q")[1]
+    code, shown = on_terminal("convert", source, "-")
+    assert code == 125 and b"does not belong on a terminal: send it to a file or a pipe" in shown
+    code, shown = on_terminal("convert", source, "-", "--to", "folded")
+    assert code == 0 and b"app;main;parse;read 30" in shown
 
 
 def test_a_file_may_become_itself(folder):
