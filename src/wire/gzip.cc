@@ -79,6 +79,7 @@ bool IsGzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 
 base::Result<std::string> Gunzip(std::string_view bytes, uint64_t size_bytes_max) {
   InflateStream stream;
+  const size_t size_bytes = bytes.size();
   std::string out;
   size_t used = 0;  // of out
   while (true) {
@@ -108,10 +109,12 @@ base::Result<std::string> Gunzip(std::string_view bytes, uint64_t size_bytes_max
       }
       CHECK(::inflateReset(stream.get()) == Z_OK);
     } else if (status == Z_DATA_ERROR || status == Z_NEED_DICT) {
-      return Error(ErrorCode::kCorrupt, std::string("gzip data is damaged: ") +
+      return Error(ErrorCode::kCorrupt, "gzip data is damaged at byte " +
+                                            std::to_string(size_bytes - bytes.size()) + ": " +
                                             (stream->msg == nullptr ? "checksum" : stream->msg));
     } else if (bytes.empty() && stream->avail_out != 0) {
-      return Error(ErrorCode::kCorrupt, "gzip data is truncated");
+      return Error(ErrorCode::kCorrupt,
+                   "gzip data is truncated: it ends at byte " + std::to_string(size_bytes));
     }
   }
   if (used > size_bytes_max) {

@@ -31,7 +31,7 @@ def test_help_of_each_command_has_examples(vesta):
     overview = vesta("help")
     assert overview.returncode == 0
     assert overview.stdout == vesta().stdout == vesta("--help").stdout
-    for command in ("record", "top", "doctor"):
+    for command in ("record", "top", "convert", "diff", "doctor"):
         assert f"vesta {command}" in overview.stdout
         page = vesta("help", command)
         assert page.returncode == 0 and not page.stderr

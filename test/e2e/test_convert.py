@@ -6,6 +6,7 @@ import pty
 import random
 import re
 import subprocess
+from xml.etree import ElementTree
 
 import pytest
 
@@ -191,6 +192,29 @@ def test_a_page_holds_the_same_stacks_of_every_type(source, folder):
         seen = page.stacks((index, 0))
         assert {tuple(n.replace(";", ":") for n in stack): v for stack, v in seen.items()} == expected
         assert page.totals((index, 0))[0] == sum(expected.values())
+
+
+def test_a_picture_names_every_function(source, folder):
+    convert(source, f"{folder}/a.svg", "--title", "<b>of & all</b>")
+    tree = ElementTree.fromstring(read(f"{folder}/a.svg"))
+    titles = [title.text for title in tree.iter("{http://www.w3.org/2000/svg}title")]
+    text = "".join(tree.itertext())
+    assert "<b>of & all</b>" in text and titles[0].startswith("all\n")
+    named = {re.sub(r"_\[k\]$", "", frame) for stack in folded(source) for frame in stack}
+    assert named and {frame for frame in named if not any(frame in title.replace(";", ":")
+                                                          for title in titles)} == set()
+
+
+def test_firefox_has_the_same_weight_of_every_function(source, folder):
+    convert(source, f"{folder}/a.pb.gz")
+    convert(source, f"{folder}/a.firefox.json.gz")
+    profile = json.loads(gzip.decompress(read(f"{folder}/a.firefox.json.gz")))
+    weights = sum(sum(thread["samples"]["weight"]) for thread in profile["threads"])
+    rows, report = top(f"{folder}/a.pb.gz")
+    per_ms = 1_000_000 if report["sample_type"]["unit"] == "nanoseconds" else 1
+    assert weights == pytest.approx(report["total"] / per_ms)
+    strings = set(profile["shared"]["stringArray"])
+    assert {name for name, _ in rows if name} <= strings
 
 
 def test_first_frame_and_sample_type_are_chosen(folder):
