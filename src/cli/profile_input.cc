@@ -1,5 +1,7 @@
 #include "src/cli/profile_input.h"
 
+#include "src/symbolize/name_profile.h"
+#include "src/wire/perf_data_decoder.h"
 #include "src/wire/profile_file.h"
 
 namespace vesta::cli {
@@ -9,7 +11,11 @@ base::Result<profile::Profile> ReadInput(const std::string& path, const Settings
   if (settings.from != "auto") {
     ASSIGN_OR_RETURN(options.from, wire::ReadableFormatOfWord(settings.from));
   }
-  return wire::ReadProfileFile(path, options);
+  ASSIGN_OR_RETURN(profile::Profile profile, wire::ReadProfileFile(path, options));
+  // A perf.data has no names in it; perf, too, takes them from the files when it shows one.
+  if (!wire::IsOfPerfData(profile) || !symbolize::MayBeNamed(profile)) return profile;
+  symbolize::NamingCounts counts;
+  return symbolize::NameProfile(profile, symbolize::NameSourcesOfThisMachine(), &counts);
 }
 
 base::Result<size_t> ChooseSampleType(const profile::Profile& profile, const Settings& settings) {

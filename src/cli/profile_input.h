@@ -10,7 +10,8 @@
 
 namespace vesta::cli {
 
-// Reads a file of any readable format, of --from's if that is given.
+// Reads a file of any readable format, of --from's if that is given. Addresses of a perf.data get
+// the names that the files of this machine have for them.
 // Errors: as wire::ReadProfileFile.
 base::Result<profile::Profile> ReadInput(const std::string& path, const Settings& settings);
 

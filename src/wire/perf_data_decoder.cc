@@ -29,6 +29,7 @@ using profile::Profile;
 constexpr uint32_t kKernelPid = std::numeric_limits<uint32_t>::max();
 constexpr std::string_view kPerfKernel = "[kernel.kallsyms]";
 constexpr std::string_view kDeleted = " (deleted)";
+constexpr std::string_view kComment = "recorded by perf; callers' addresses lie in their calls";
 // Rows of all address spaces together: forks copy them.
 constexpr uint64_t kMappedRangesMax = uint64_t{1} << 24;
 
@@ -82,6 +83,7 @@ class Decoder {
         Take(*fork);
     }
     RETURN_IF_ERROR(samples_.MoveTo(profile_));
+    profile_.header().comments.push_back(profile_.InternString(kComment));
     return std::move(profile_);
   }
 
@@ -229,6 +231,12 @@ Result<Profile> DecodePerfData(std::string_view bytes) {
   const auto recording = PerfData::Open(source);
   if (!recording.ok()) return recording.error().Context("perf.data");
   return Decoder(*recording).Run().Context("perf.data");
+}
+
+bool IsOfPerfData(const Profile& profile) {
+  return std::ranges::any_of(profile.header().comments, [&](profile::StringId comment) {
+    return profile.String(comment) == kComment;
+  });
 }
 
 }  // namespace vesta::wire

@@ -19,4 +19,8 @@ namespace vesta::wire {
 // Source: docs/formats/perf_data.md.
 base::Result<profile::Profile> DecodePerfData(std::string_view bytes);
 
+// Whether DecodePerfData made it, now or before it went through a pprof file: then addresses may be
+// looked up as they stand.
+bool IsOfPerfData(const profile::Profile& profile);
+
 }  // namespace vesta::wire

@@ -58,6 +58,8 @@ TEST(PerfDataDecoderTest, OnlyReturnAddressesAreMovedIntoTheirCall) {
   const auto profile = Decode(file);
   ASSERT_TRUE(profile.ok());
   EXPECT_EQ(profile->header().period, 10);
+  EXPECT_TRUE(IsOfPerfData(*profile));
+  EXPECT_FALSE(IsOfPerfData(Profile()));
   std::string labels;
   for (const auto& label : profile->labels(profile->sample_labels(0)))
     labels += std::string(profile->String(label.key)) + "=" +
