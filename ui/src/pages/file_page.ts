@@ -50,7 +50,8 @@
 //   tooltip (role tooltip), details (complementary), details-close, details-path, details-lines,
 //   action-ID buttons of the details and menuitems of the menu, ID as in `data-action`: zoom,
 //   focus, focusNode, keep, hideStacks, merge, collapseRecursion, collapseLibrary, foldChains,
-//   sandwich, copyName, copyStack; menu (role menu), help-dialog (dialog), status, message (role status).
+//   sandwich, copyName, copyStack; menu (role menu), help-dialog (dialog), status,
+//   message (role status).
 // Marks and measures of performance: "vesta:first-picture" (mark; and measure from the navigation),
 // measures "vesta:zoom", "vesta:search", "vesta:transform" (input to drawn), "vesta:frame" (one
 // hover or scroll step on the main thread).

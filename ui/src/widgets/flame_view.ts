@@ -157,7 +157,8 @@ export class FlameView {
 
   search(query: SearchQuery): void {
     this.work.measureFrom("vesta:search");
-    this.update({ query }, false, "search");
+    const matchesOnly = this.state.matchesOnly && query.text !== "";
+    this.update({ query, matchesOnly }, false, "search");
   }
 
   setTransforms(transforms: NamedTransform[]): void {
@@ -206,7 +207,7 @@ export class FlameView {
   select(selection: Selection | null): void {
     this.selection = selection;
     for (const pane of this.parts.allPanes) {
-      pane.selectNode(pane === selection?.pane ? selection.node : null);
+      pane.select(pane === selection?.pane ? selection.node : null, selection?.func.func ?? -1);
     }
     this.parts.table.setSelected(selection?.func.func ?? null);
     const node = selection?.node ?? null;
@@ -224,10 +225,13 @@ export class FlameView {
     }
   }
 
-  // From the table: lit in the graph by a search for its name.
+  // From the table: lit in the graph by a search for its name. A table of matches only would lose its
+  // other rows by that: then it is but marked.
   selectFunction(func: FunctionInfo): void {
     this.select({ pane: null, node: null, func });
-    this.search({ text: func.name, regexp: false, matchCase: true });
+    if (!this.state.matchesOnly) {
+      this.search({ text: func.name, regexp: false, matchCase: true });
+    }
   }
 
   async stepMatch(step: 1 | -1): Promise<void> {

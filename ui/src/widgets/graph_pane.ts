@@ -39,6 +39,7 @@ export class GraphPane {
   private rootBelow = false;
   private hovered = -1;
   private selected = -1;
+  private marked = -1; // function
   private prefetch = 0;
   private size = { width: 0, height: 0 };
 
@@ -293,15 +294,11 @@ export class GraphPane {
     }
   }
 
-  setSelected(box: number): void {
-    this.selected = box;
+  // The box of a node gets a frame, all boxes of a function (-1 = none) a line.
+  select(node: number | null, func: number): void {
+    this.selected = node === null || this.scene === null ? -1 : boxOfNode(this.scene.boxes, node);
+    this.marked = func;
     this.drawOverlay();
-  }
-
-  selectNode(node: number | null): number {
-    const found = node === null || this.scene === null ? -1 : boxOfNode(this.scene.boxes, node);
-    this.setSelected(found);
-    return found;
   }
 
   private drawOverlay(): void {
@@ -318,9 +315,9 @@ export class GraphPane {
       return;
     }
     const style = getComputedStyle(this.element);
+    context.strokeStyle = style.getPropertyValue("--vesta-accent");
+    this.underlineMarked(context);
     if (this.selected >= 0 && this.selected < scene.boxes.count) {
-      context.strokeStyle = style.getPropertyValue("--vesta-accent");
-      this.ringSame(context, scene.boxes.func[this.selected]);
       this.ring(context, this.selected, 2.5);
     }
     if (this.hovered >= 0 && this.hovered < scene.boxes.count) {
@@ -329,9 +326,10 @@ export class GraphPane {
     }
   }
 
-  // The other places of the selected function get a thin line below.
-  private ringSame(context: CanvasRenderingContext2D, func: number): void {
+  // All places of the selected function get a line below.
+  private underlineMarked(context: CanvasRenderingContext2D): void {
     const boxes = this.scene?.boxes;
+    const func = this.marked;
     if (boxes === undefined || func < 0) {
       return;
     }

@@ -33,6 +33,7 @@ export interface TableShape {
   descending: boolean;
   matchesOnly: boolean;
   hasSearch: boolean;
+  most: { self: number; total: number }; // largest values seen: what a full bar stands for
 }
 
 const NAME: Column = { id: "name", title: "Function", order: "name", className: "name",
@@ -42,8 +43,9 @@ const IMAGE: Column = { id: "image", title: "Binary", order: "image", className:
 
 function valueColumn(which: "self" | "total", title: string): Column {
   return { id: which, title, order: which, className: "number", cell: (row, table) => {
-    const share = shareOf(row[which][0], table.totals[0]);
-    return { text: formatValue(row[which][0], table.unit), bar: share, title: formatShare(share) };
+    const share = formatShare(shareOf(row[which][0], table.totals[0]));
+    return { text: formatValue(row[which][0], table.unit), title: share,
+      bar: shareOf(row[which][0], table.most[which]) };
   } };
 }
 
@@ -201,9 +203,14 @@ export class Table {
     }
   }
 
+  // Changes the rows in place: a row that is made anew between two clicks would lose the second.
   setSelected(func: number | null): void {
     this.selected = func;
-    this.makeRows();
+    for (const row of this.body.querySelectorAll<HTMLElement>("[data-index]")) {
+      row.setAttribute("aria-selected", String(Number(row.dataset.func) === func));
+      row.classList.toggle("active", Number(row.dataset.index) === this.active);
+    }
+    this.grid.setAttribute("aria-activedescendant", `vesta-row-${this.active}`);
   }
 
   focus(): void {
@@ -211,7 +218,8 @@ export class Table {
   }
 
   // Asks for the visible rows anew: another order, search, tree or value.
-  async refresh(shape: TableShape, toTop: boolean): Promise<void> {
+  async refresh(wanted: Omit<TableShape, "most">, toTop: boolean): Promise<void> {
+    const shape = { ...wanted, most: { self: 0, total: 0 } };
     this.shape = shape;
     press(this.onlyMatches, shape.matchesOnly);
     show(this.onlyMatches, shape.hasSearch);
@@ -242,6 +250,14 @@ export class Table {
     }
     this.first = first;
     this.rows = answer.rows;
+    for (const row of answer.rows) {
+      for (const which of ["self", "total"] as const) {
+        const most = this.shape?.most;
+        if (most !== undefined && row.func.kind !== "process") {
+          most[which] = Math.max(most[which], row[which][0]);
+        }
+      }
+    }
     this.rowCount = answer.rowCount;
     this.active = Math.min(this.active, Math.max(0, answer.rowCount - 1));
     this.body.style.height = `${answer.rowCount * ROW_PX}px`;

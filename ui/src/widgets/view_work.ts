@@ -214,7 +214,7 @@ export class ViewWork {
     const share = shown === null ? "" : String(shareOf(sum(shown.totals), sum(view.info.totals)));
     Object.assign(view.root.dataset, { matches: shown === null ? "" : String(shown.nodes),
       matchFunctions: shown === null ? "" : String(shown.functions), matchShare: share });
-    this.isTableNew = true;
+    this.isTableNew = this.isTableNew || view.state.matchesOnly;
     this.queue.add("layout", "table", "minimap");
   }
 
@@ -263,7 +263,10 @@ export class ViewWork {
       pane.setScene(this.sceneOf(answer), view.isRootBelow(pane.tree), this.reveal);
     });
     this.reveal = false;
-    view.selection?.pane?.selectNode(view.selection.node);
+    for (const pane of panes) {
+      const selection = view.selection;
+      pane.select(pane === selection?.pane ? selection.node : null, selection?.func.func ?? -1);
+    }
     this.showPicture(answers[answers.length - 1], started);
   }
 
