@@ -173,6 +173,7 @@ test("the legend's shares sum to the whole, and choosing a key dims the others",
     ["a.so", 2],
   ]);
   assert.equal(legend[0].kind, "native");
+  assert.ok((await engine.layout(LAYOUT)).boxes.match.every((match) => match === 1));
   await engine.selectGroups("binary", ["b.so"]);
   const match = (await engine.layout(LAYOUT)).boxes.match;
   assert.deepEqual(Array.from(match), [2, 2, 1, 0, 1, 1]);

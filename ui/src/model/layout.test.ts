@@ -266,6 +266,12 @@ test("what has no value on the chosen side is counted as rest, not drawn", () =>
   assert.deepEqual(restTotals, [10, 0]);
 });
 
+test("a box that is just wide enough is drawn", () => {
+  const { tree } = loadFolded("a 4", "b 5", "c 991");
+  const { boxes } = layOut(tree, optionsOf(tree, { narrowestPx: 5 }));
+  assert.deepEqual(textOf(boxes), ["0: 0 0+1000", "1: 2 0+5", "1: 3 5+991", "1: rest of 0 996+4"]);
+});
+
 test("an empty profile is one empty box", () => {
   const { tree } = loadFolded(" 0");
   assert.deepEqual(textOf(layOut(tree, optionsOf(tree)).boxes), ["0: 0 0+1000"]);

@@ -127,6 +127,22 @@ test("random damage ends in an error with its place or in a valid document", () 
   assert.ok(refused > 500, `${refused} of 2000 refused`);
 });
 
+test("a string may not end inside a character", () => {
+  const bytes = BYTES.slice();
+  const at = new TextDecoder("latin1").decode(BYTES).indexOf("STRS") + 8;
+  assert.deepEqual(Array.from(bytes.subarray(at, at + 6)), [5, 0, 9, 10, 4, 1]);
+  bytes.set([3, 11], at + 3);
+  assert.throws(() => readAll(bytes), /section STRS, byte \d+: a string ends inside a character/);
+});
+
+test("a node may not go above the first level", () => {
+  const bytes = BYTES.slice();
+  const at = new TextDecoder("latin1").decode(BYTES).indexOf("TREE") + 8;
+  assert.deepEqual(Array.from(bytes.subarray(at, at + 4)), [3, 0, 0, 2]);
+  bytes[at + 3] = 3;
+  assert.throws(() => readAll(bytes), /section TREE, byte \d+: node 3 goes up 3 of 2 levels/);
+});
+
 test("counts that cannot be are refused before anything is made for them", () => {
   const text = new TextDecoder("latin1").decode(BYTES);
   for (const tag of ["STRS", "FUNC", "TREE", "LINE"]) {
