@@ -65,6 +65,20 @@ def test_it_opens_by_name_with_title_and_totals(folder, new_page):
     assert int(tab.fact("functions")) in (len(names | processes), len(names | processes) + 1)
 
 
+def test_loading_is_shown_until_the_picture_is_there(folder, new_page):
+    watch = """new MutationObserver(() => {
+        const page = document.querySelector("#vesta-page");
+        const bar = document.querySelector("[data-testid=loading]");
+        const now = `${page?.dataset.state} ${bar?.getAttribute("role")}`;
+        window.states ??= [];
+        if (window.states.at(-1) !== now) window.states.push(now);
+      }).observe(document, {subtree: true, childList: true, attributes: true});"""
+    tab = new_page(before=watch).open(page.make_page(folder, STACKS))
+    states = tab.tab.evaluate("window.states")
+    assert "loading progressbar" in states and states[-1].startswith("ready"), states
+    assert not tab.part("loading").is_visible()
+
+
 def test_names_are_text_wherever_they_are_shown(folder, new_page):
     stacks = [("server", [MAIN, Frame(name, f"/lib/{name[:60]}", name[:200], 3, 1)], 100 - number)
               for number, name in enumerate(HOSTILE)]
