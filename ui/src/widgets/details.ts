@@ -98,26 +98,26 @@ function numbersOf(details: NodeDetails, unit: string): HTMLElement {
   const put = (label: string, values: number[]): void => {
     const cells = isTwoSided
       ? [cell(formatValue(values[0], unit)), cell(formatValue(values[1], unit)),
-        cell(formatSigned(values[1] - values[0], unit)), cell(changeWord(values[0], values[1]))]
+        cell(formatSigned(values[1] - values[0], unit))]
       : [cell(formatValue(values[0], unit)), cell(formatShare(shareOf(values[0], all)))];
     rows.push(make("tr", {}, [make("th", { text: label }), ...cells]));
   };
-  const heading = (label: string): void => {
-    const columns = isTwoSided ? ["Before", "After", "±", "Change"] : ["", "Of all"];
+  const heading = (label: string, [before, after]: number[]): void => {
+    const columns = isTwoSided ? ["Before", "After", changeWord(before, after)] : ["", "Of all"];
     rows.push(make("tr", { class: "vesta-subhead" }, [make("th", { text: label }),
       ...columns.map((text) => cell(text))]));
   };
-  heading("This box");
+  heading("This box", details.total);
   put("Total", details.total);
   put("Self", details.self);
   const boxes = details.instances === 1 ? "1 box" : `${formatCount(details.instances)} boxes`;
-  heading(`All of it: ${boxes}`);
+  heading(`All, ${boxes}`, details.allTotal);
   put("Total", details.allTotal);
   put("Self", details.allSelf);
   const shares: HTMLElement[] = [];
   const share = (label: string, whole: number[]): void => {
     const values = details.total.map((value, side) => formatShare(shareOf(value, whole[side])));
-    const cells = isTwoSided ? [...values.map((text) => cell(text)), cell(""), cell("")]
+    const cells = isTwoSided ? [...values.map((text) => cell(text)), cell("")]
       : [cell(""), cell(values[0])];
     shares.push(make("tr", {}, [make("th", { text: label }), ...cells]));
   };

@@ -3,6 +3,7 @@
 import { BOX_REST, type DocumentInfo, type Engine, type FunctionInfo, type SearchQuery,
   type TableOrder, type TreeName, type Zoom } from "../engine/protocol";
 import type { ActionId, Target } from "./actions";
+import { formatValue } from "./format";
 import type { GraphPane } from "./graph_pane";
 import type { Theme } from "./palette";
 import { boxOfNode, Functions } from "./scene";
@@ -222,11 +223,13 @@ export class FlameView {
       this.activePane = pane;
       this.select({ pane, node: target.node, func: target.func });
       pane.bringIntoView(box);
+      const values = pane.scene?.boxes.total.map((side) => formatValue(side[box], this.unit)) ?? [];
+      this.parts.spoken.textContent = `${target.func.name}, ${values.join(" before, ")}`;
     }
   }
 
-  // From the table: lit in the graph by a search for its name. A table of matches only would lose its
-  // other rows by that: then it is but marked.
+  // From the table: lit in the graph by a search for its name. A table of matches only would lose
+  // its other rows by that: then it is but marked.
   selectFunction(func: FunctionInfo): void {
     this.select({ pane: null, node: null, func });
     if (!this.state.matchesOnly) {

@@ -61,6 +61,10 @@ export function relativeChange(before: number, after: number): number {
   return most > 0 ? (after - before) / most : 0;
 }
 
+// Languages have colours of their own, so that two pages never disagree on them.
+const KNOWN_PLACES: Record<string, number> = { native: 6, Go: 4, Python: 2, "Java/Kotlin": 11,
+  JavaScript: 0, Ruby: 12, Rust: 10, PHP: 8, "generated code": 9 };
+
 // Gives each key of one colouring its place on the wheel. Keys come heaviest first: those get the
 // place of their hash, a later one that finds it taken goes on to a free place, while there is one.
 export class KeyStyles {
@@ -75,7 +79,7 @@ export class KeyStyles {
     }
     let slot = this.slots.get(key);
     if (slot === undefined) {
-      slot = this.place(hashOf(key) % WHEEL);
+      slot = this.place(KNOWN_PLACES[key] ?? hashOf(key) % WHEEL);
       this.slots.set(key, slot);
     }
     return SLOT_WHEEL + slot;
@@ -164,9 +168,9 @@ const THEMES: Record<Theme, ThemeColours> = {
   },
 };
 
-// Hue of the n-th place: the wheel leaves out 28..92 degrees, the kernel's orange.
+// Hue of the n-th place: the wheel leaves out 12..94 degrees, the kernel's orange.
 function wheelHue(place: number): number {
-  return (94 + (place % HUES) * (293 / (HUES - 1))) % 360;
+  return (94 + (place % HUES) * (278 / (HUES - 1))) % 360;
 }
 
 function fillOf(style: number, colours: ThemeColours): Rgb {

@@ -37,9 +37,9 @@ export class Status {
     const { info, unit } = facts;
     const parts: string[] = [totalsText(info, unit),
       `${formatCount(info.nodeCount)} boxes, ${formatCount(info.functionCount)} functions`];
-    if (facts.restNodes > 0) {
-      parts.push(`${formatShare(facts.restShare)} in ${formatCount(facts.restNodes)} boxes too `
-        + "narrow to show: zoom in");
+    if (facts.restNodes > 0 && facts.restShare > 0) {
+      const boxes = facts.restNodes === 1 ? "1 box" : `${formatCount(facts.restNodes)} boxes`;
+      parts.push(`${formatShare(facts.restShare)} in ${boxes} too narrow to show: zoom in`);
     }
     const removed = facts.removed.reduce((all, one) => all + one, 0);
     if (removed > 0) {

@@ -57,7 +57,7 @@ function shareColumn(which: "self" | "total"): Column {
 function sideColumn(which: "self" | "total", side: number): Column {
   const name = which === "self" ? "Self" : "Total";
   const order: TableOrder | null = side === 1 ? which : null;
-  return { id: side === 1 ? which : `${which}-before`, order, className: "number side",
+  return { id: side === 1 ? which : `${which}-before`, order, className: `number side ${which}`,
     title: `${name} ${side === 0 ? "before" : "after"}`,
     cell: (row, table) => ({ text: formatValue(row[which][side], table.unit),
       title: formatShare(shareOf(row[which][side], table.totals[side])) }) };

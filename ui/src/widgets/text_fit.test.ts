@@ -17,8 +17,13 @@ function tenPx(): { fit: TextFit; measured: string[] } {
 test("a name that fits is whole, one that does not is shortened to the room", () => {
   const { fit } = tenPx();
   assert.equal(fit.fit("mean", 48), "mean");
-  assert.equal(fit.fit("mean", 47), "me…");
+  assert.equal(fit.fit("meanings", 58), "mean…");
   assert.equal(fit.fit("iiii", 24), "iiii");
+});
+
+test("a letter and dots are not worth reading", () => {
+  const { fit } = tenPx();
+  assert.equal(fit.fit("meanings", 40), "");
 });
 
 test("nothing is written into narrow boxes", () => {

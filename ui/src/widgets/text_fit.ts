@@ -4,6 +4,7 @@
 // Narrower boxes carry no text.
 export const NARROWEST_TEXT_PX = 24;
 const PADDING_PX = 4;
+const SHORTENED_LEAST = 4; // characters, the ellipsis among them: less says nothing
 
 export class TextFit {
   private readonly latin = new Float32Array(256).fill(-1);
@@ -36,11 +37,11 @@ export class TextFit {
       return name;
     }
     let characters = Math.ceil((name.length * room) / full) + 2;
-    while (characters > 1) {
+    while (characters >= SHORTENED_LEAST) {
       const text = this.shorten(name, characters);
       const width = this.widthOf(text);
       if (width <= room) {
-        return text;
+        return text.length >= SHORTENED_LEAST ? text : "";
       }
       characters = Math.min(characters - 1, Math.floor((characters * room) / width) + 1);
     }

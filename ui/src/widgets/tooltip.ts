@@ -1,7 +1,7 @@
 // What the box under the pointer is, beside the pointer: never over it, never outside the window.
 import { BOX_REST, type FunctionInfo } from "../engine/protocol";
 import { make } from "./dom";
-import { formatCount, formatShare, formatSigned, formatSignedShare, formatValue, shareOf, sum }
+import { formatCount, formatShare, formatSigned, formatSignedShare, formatValue, shareOf }
   from "./format";
 import { parentBox, totalOf, type Scene } from "./scene";
 
@@ -157,8 +157,8 @@ function comparisonRows({ scene, box, unit, sideNames, withinNoise }: TooltipFac
     const shares = boxes.total.map((side) => formatShare(shareOf(side[box], side[parent])));
     rows.push(...row("Of its caller", [...shares, ""]));
   }
-  const all = sum(total);
-  rows.push(...row("Of all", ["", "", formatShare(shareOf(all, scene.rootTotal))]));
+  const ofAll = boxes.total.map((side) => formatShare(shareOf(side[box], side[0])));
+  rows.push(...row("Of all", [...ofAll, ""])); // box 0 is the root
   if (withinNoise) {
     rows.push(make("span", { class: "vesta-noise",
       text: "The difference is within sampling noise" }));

@@ -36,6 +36,8 @@ export class ViewParts {
   readonly status = new Status();
   readonly message = new Message();
   readonly help = new HelpDialog();
+  // What is selected, for who does not see the picture.
+  readonly spoken = make("div", { class: "vesta-spoken", role: "status" });
   readonly menu: Menu;
   readonly tooltip: Tooltip;
 
@@ -74,7 +76,7 @@ export class ViewParts {
     const frame = make("div", { class: "vesta-frame" }, [this.toolbar.element,
       this.trail.element, this.legend.element, this.stage.element, this.status.element]);
     this.root = make("div", { class: "vesta", testId: "flame-view" },
-      [frame, this.message.element, this.help.element]);
+      [frame, this.message.element, this.spoken, this.help.element]);
     this.menu = new Menu(this.root);
     this.tooltip = new Tooltip(this.root);
     this.details.showNothing();

@@ -15,6 +15,7 @@ import { WorkQueue } from "./work_queue";
 
 const NARROWEST_PX = 2;
 const NARROWEST_MINIMAP_PX = 1;
+const SANDWICH_ROWS_LEAST = 6; // room of callers or callees, beside the deeper of them
 const ROOT: Zoom = { node: 0, below: null };
 const TASKS = ["valueType", "transforms", "sandwich", "groups", "search", "zoom", "legend",
   "layout", "address", "details", "minimap", "table"] as const;
@@ -260,7 +261,9 @@ export class ViewWork {
     const started = performance.now();
     answers.forEach((answer, at) => {
       const pane = panes[at];
-      pane.setScene(this.sceneOf(answer), view.isRootBelow(pane.tree), this.reveal);
+      const scene = this.sceneOf(answer);
+      pane.element.style.flexGrow = String(Math.max(SANDWICH_ROWS_LEAST, scene.rows));
+      pane.setScene(scene, view.isRootBelow(pane.tree), this.reveal);
     });
     this.reveal = false;
     for (const pane of panes) {
