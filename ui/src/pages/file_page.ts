@@ -95,7 +95,8 @@ async function open(page: HTMLElement): Promise<void> {
       bar.style.width = `${share * 100}%`;
       loading.setAttribute("aria-valuenow", String(Math.round(share * 100)));
     });
-    if (info.nodeCount <= 1 && info.totals.every((total) => total === 0)) {
+    const hasNothing = info.totals.every((total) => total === 0);
+    if (hasNothing && (info.nodeCount <= 1 || info.valueTypes.length === 1)) {
       showEmpty(page, info);
       return;
     }

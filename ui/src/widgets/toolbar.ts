@@ -94,9 +94,10 @@ export class Toolbar {
     show(this.labels.valueType, info.valueTypes.length > 1);
     show(this.labels.comparison, isTwoSided);
     show(this.labels.widthBy, isTwoSided);
+    const types = info.valueTypes.map((one) => one.type);
+    const isClear = new Set(types).size === types.length;
     fillSelect(this.valueType, info.valueTypes.map((one, index) => ({ value: String(index),
-      label: one.type === one.unit ? one.type : `${one.type}, ${one.unit}` })),
-    String(info.valueType));
+      label: isClear ? one.type : `${one.type}, ${one.unit}` })), String(info.valueType));
     fillSelect(this.comparison, [{ value: "absolute", label: "Absolute" },
       { value: "normalized", label: "Equal totals" }], "absolute");
     const [before, after] = isTwoSided ? info.sides.map((side) => side.name) : ["", ""];
