@@ -73,7 +73,8 @@ class ByteReader {
   // Up to the next NUL, which is consumed; fails when there is none.
   std::string_view ReadCString() {
     const char* start = reinterpret_cast<const char*>(bytes_.data()) + position_;
-    const void* end = std::memchr(start, 0, remaining());
+    // memchr wants no null pointer, which an empty span may have.
+    const void* end = remaining() == 0 ? nullptr : std::memchr(start, 0, remaining());
     if (end == nullptr) {
       Fail();
       return {};
