@@ -256,8 +256,9 @@ void PerfData::ReadBuildIds(std::span<const std::byte> section) {
     const auto id = entry.ReadBytes(kBuildIdBytesMax);
     const auto length = entry.Read<uint8_t>();
     entry.Skip(3);
-    const std::string_view path = entry.ReadCString();
     if (!entry.ok() || !reader.ok()) return;
+    const std::string_view path = entry.ReadCString();
+    if (!entry.ok()) return;
     const size_t used = (header.misc & kMiscBuildIdSize) != 0
                             ? std::min<size_t>(length, kBuildIdBytesMax)
                             : kBuildIdBytesMax;
@@ -276,8 +277,9 @@ void PerfData::ReadEventNames(std::span<const std::byte> section) {
     const auto name_bytes = reader.Read<uint32_t>();
     ByteReader name(reader.ReadBytes(name_bytes));
     reader.Skip(size_t{id_count} * 8);
+    if (!reader.ok() || name.AtEnd()) return;
     const std::string_view text = name.ReadCString();
-    if (!reader.ok() || !name.ok()) return;
+    if (!name.ok()) return;
     event.name = text;
   }
 }
