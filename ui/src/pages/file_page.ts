@@ -49,9 +49,9 @@
 //   data-change = "new" | "gone" | ""), table-matches-only,
 //   tooltip (role tooltip), details (complementary), details-close, details-path, details-lines,
 //   action-ID buttons of the details and menuitems of the menu, ID as in `data-action`: zoom,
-//   focus, focusNode, keep, hideStacks, merge, collapseRecursion, collapseLibrary, foldChains,
-//   sandwich, copyName, copyStack; menu (role menu), help-dialog (dialog), status,
-//   message (role status).
+//   focus, focusNode, keep, hideStacks, merge, collapseRecursion,
+//   collapseAllRecursion, collapseLibrary, foldChains, sandwich, copyName, copyStack; menu (role menu),
+//   help-dialog (dialog), status, message (role status).
 // Marks and measures of performance: "vesta:first-picture" (mark; and measure from the navigation),
 // measures "vesta:zoom", "vesta:search", "vesta:transform" (input to drawn), "vesta:frame" (one
 // hover or scroll step on the main thread).
@@ -109,7 +109,7 @@ async function open(page: HTMLElement): Promise<void> {
 }
 
 function showView(page: HTMLElement, engine: Engine, info: DocumentInfo): void {
-  let steps = 0; // of this page: the way back must not leave it
+  let steps = stepsOf(history.state); // of this page: the way back must not leave it
   const view = new FlameView(page, engine, {
     info,
     state: location.hash,
@@ -128,11 +128,14 @@ function showView(page: HTMLElement, engine: Engine, info: DocumentInfo): void {
     },
   });
   window.addEventListener("popstate", (event) => {
-    const state: unknown = event.state;
-    steps = typeof state === "object" && state !== null && "steps" in state
-      ? Number((state as { steps: number }).steps) : 0;
+    steps = stepsOf(event.state);
     view.setState(location.hash);
   });
+}
+
+function stepsOf(state: unknown): number {
+  return typeof state === "object" && state !== null && "steps" in state
+    ? Number((state as { steps: unknown }).steps) : 0;
 }
 
 function showEmpty(page: HTMLElement, info: DocumentInfo): void {

@@ -4,7 +4,8 @@ import { baseName } from "./format";
 
 export type ActionId =
   | "zoom" | "focus" | "focusNode" | "keep" | "hideStacks" | "merge" | "collapseRecursion"
-  | "collapseLibrary" | "foldChains" | "sandwich" | "copyName" | "copyStack";
+  | "collapseAllRecursion" | "collapseLibrary" | "foldChains" | "sandwich" | "copyName"
+  | "copyStack";
 
 // node is null where only the function is known (a row of the table).
 export interface Target {
@@ -33,6 +34,7 @@ export const ACTIONS: readonly Action[] = [
   { id: "hideStacks", label: () => "Hide stacks with it", isPossible: isReal },
   { id: "merge", label: () => "Merge into its callers", isPossible: isReal },
   { id: "collapseRecursion", label: () => "Collapse its recursion", isPossible: isReal },
+  { id: "collapseAllRecursion", label: () => "Collapse all recursion", isPossible: () => true },
   { id: "collapseLibrary", label: (target) => `Collapse ${baseName(target.func.image)}`,
     isPossible: (target) => isReal(target) && target.func.image !== "" },
   { id: "foldChains", label: () => "Fold chains of single calls", isPossible: () => true },

@@ -2,6 +2,7 @@
 // so that scrolling draws next to nothing; and above them a canvas for hover and selection.
 import type { TreeName } from "../engine/protocol";
 import { make } from "./dom";
+import { measureFrame } from "./measure";
 import type { Painter } from "./painter";
 import { boxAtX, boxOfNode, ROW_PX, type Scene } from "./scene";
 
@@ -89,16 +90,18 @@ export class GraphPane {
     scroller.addEventListener("click", (event) => {
       events.click(this, this.boxAt(event.clientX, event.clientY), event);
     });
-    scroller.addEventListener("contextmenu", (event) => {
+    element.addEventListener("contextmenu", (event) => {
       event.preventDefault();
-      events.menu(this, this.boxAt(event.clientX, event.clientY), event.clientX, event.clientY);
+      if (event.target !== element) { // else it is the keyboard's: view_keys.ts
+        events.menu(this, this.boxAt(event.clientX, event.clientY), event.clientX, event.clientY);
+      }
     });
     scroller.addEventListener("scroll", () => {
       const started = performance.now();
       this.drawTiles();
       this.drawOverlay();
       events.scrolled(this);
-      performance.measure("vesta:frame", { start: started, end: performance.now() });
+      measureFrame(started);
     }, { passive: true });
     element.addEventListener("focus", () => events.focused(this));
   }

@@ -6,7 +6,7 @@ export type Command =
   | "pageUp" | "pageDown" | "first" | "last"
   | "search" | "nextMatch" | "previousMatch"
   | "focus" | "focusNode" | "keep" | "hideStacks" | "merge" | "collapseRecursion"
-  | "collapseLibrary" | "foldChains" | "sandwich" | "undo"
+  | "collapseAllRecursion" | "collapseLibrary" | "foldChains" | "sandwich" | "undo"
   | "table" | "details" | "invert" | "theme" | "copyName" | "copyStack" | "menu" | "help";
 
 export interface KeyHelp {
@@ -45,6 +45,8 @@ export const KEYS: readonly KeyHelp[] = [
     help: "Merge the function into its callers", group: "Change the picture" },
   { command: "collapseRecursion", keys: ["r"],
     help: "Collapse its direct recursion", group: "Change the picture" },
+  { command: "collapseAllRecursion", keys: ["R"],
+    help: "Collapse the direct recursion of all functions", group: "Change the picture" },
   { command: "collapseLibrary", keys: ["l"],
     help: "Collapse its library", group: "Change the picture" },
   { command: "foldChains", keys: ["c"],

@@ -25,9 +25,26 @@ export class Legend {
 
   constructor(private readonly painter: Painter, private readonly events: LegendEvents) {
     this.list = make("div", { class: "vesta-legend-list", role: "group", label: "Legend" });
+    this.list.addEventListener("keydown", (event) => this.onKey(event));
     this.all = button({ class: "vesta-quiet", testId: "legend-all", text: "All",
       aria: { expanded: "false" }, onClick: () => this.toggle() });
     this.element = make("div", { class: "vesta-legend", testId: "legend" }, [this.list, this.all]);
+  }
+
+  // One stop of the tab key; arrows go on from there.
+  private onKey(event: KeyboardEvent): void {
+    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+    const entries = [...this.list.querySelectorAll<HTMLElement>("[data-key]")];
+    const at = entries.findIndex((entry) => entry === document.activeElement);
+    const next = entries[at + step];
+    if (step === 0 || at < 0 || next === undefined) {
+      return;
+    }
+    entries[at].tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+    event.preventDefault();
+    event.stopPropagation();
   }
 
   private toggle(): void {
@@ -49,7 +66,8 @@ export class Legend {
       const share = formatShare(shareOf(own, whole));
       const one = button({ class: "vesta-legend-entry", testId: "legend-entry",
         data: { key: entry.key }, title: `${entry.label}: ${formatValue(own, unit)} self, ${share}`,
-        pressed: selected.includes(entry.key), onClick: (event) => this.onClick(entry, event) },
+        pressed: selected.includes(entry.key), tabIndex: -1,
+        onClick: (event) => this.onClick(entry, event) },
         [swatch, make("span", { class: "vesta-legend-label", text: entry.label }),
           make("span", { class: "vesta-legend-share", text: share })]);
       one.addEventListener("contextmenu", (event) => {
@@ -61,6 +79,9 @@ export class Legend {
       });
       return one;
     });
+    if (buttons.length > 0) {
+      buttons[0].tabIndex = 0;
+    }
     this.list.replaceChildren(...buttons);
     if (entries.length > ENTRIES_MAX) {
       const more = entries.length - ENTRIES_MAX;

@@ -44,6 +44,8 @@ function transformOf(view: FlameView, action: ActionId, target: Target): NamedTr
     }
     case "collapseRecursion":
       return { kind: "collapseRecursion", on };
+    case "collapseAllRecursion":
+      return { kind: "collapseRecursion", on: null };
     case "collapseLibrary":
       return on.image === "" ? null : { kind: "collapseLibrary", image: on.image };
     case "foldChains": {

@@ -20,7 +20,8 @@ export function listenToKeys(view: FlameView): () => void {
       return;
     }
     const command = commandOf(event);
-    const isPressOfButton = at instanceof HTMLButtonElement && event.key === "Enter";
+    const isPressOfButton = at instanceof HTMLButtonElement
+      && (event.key === "Enter" || command === "menu");
     if (command !== null && !isPressOfButton && runCommand(view, command)) {
       event.preventDefault();
     }
@@ -86,6 +87,9 @@ export function runCommand(view: FlameView, command: Command): boolean {
       return true;
     case "foldChains":
       return foldChains(view);
+    case "collapseAllRecursion":
+      view.setTransforms([...view.state.transforms, { kind: "collapseRecursion", on: null }]);
+      return true;
     case "menu":
       return openMenu(view);
     default:

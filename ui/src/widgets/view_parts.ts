@@ -149,7 +149,7 @@ function makePanes(view: FlameView, painter: Painter): Record<TreeName, GraphPan
   const pane = (tree: TreeName, testId: string, label: string, skipRows: number): GraphPane =>
     new GraphPane(painter, events, { tree, testId, label, skipRows });
   return {
-    main: pane("main", "graph", "Flame graph", 0),
+    main: pane("main", "graph", "Flame graph: arrow keys move, Enter zooms, ? lists all keys", 0),
     callers: pane("callers", "graph-callers", "Callers", 1),
     callees: pane("callees", "graph-callees", "Function and its callees", 0),
   };

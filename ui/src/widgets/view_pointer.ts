@@ -6,6 +6,7 @@ import { noiseScaleOf } from "./box_styles";
 import type { FlameView } from "./flame_view";
 import type { GraphPane } from "./graph_pane";
 import { keyOf } from "./keys";
+import { measureFrame } from "./measure";
 import type { MenuItem } from "./menu";
 import { boxOfNode, totalOf } from "./scene";
 
@@ -50,7 +51,7 @@ export function hoverBox(
     sideNames: view.info.sides.map((side) => side.name),
     withinNoise: isTwoSided && isWithinNoise(boxes.total[0][box], boxes.total[1][box], noise),
   }, event.clientX, event.clientY);
-  performance.measure("vesta:frame", { start: started, end: performance.now() });
+  measureFrame(started);
 }
 
 export function openBoxMenu(
