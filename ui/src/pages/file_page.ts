@@ -49,8 +49,8 @@
 //   data-change = "new" | "gone" | ""), table-matches-only,
 //   tooltip (role tooltip), details (complementary), details-close, details-path, details-lines,
 //   action-ID buttons of the details and menuitems of the menu, ID as in `data-action`: zoom,
-//   focus, focusNode, keep, hideStacks, merge, collapseRecursion,
-//   collapseAllRecursion, collapseLibrary, foldChains, sandwich, copyName, copyStack; menu (role menu),
+//   focus, focusNode, keep, hideStacks, merge, collapseRecursion, collapseAllRecursion,
+//   collapseLibrary, foldChains, sandwich, copyName, copyStack; menu (role menu),
 //   help-dialog (dialog), status, message (role status).
 // Marks and measures of performance: "vesta:first-picture" (mark; and measure from the navigation),
 // measures "vesta:zoom", "vesta:search", "vesta:transform" (input to drawn), "vesta:frame" (one
