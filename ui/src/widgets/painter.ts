@@ -9,6 +9,8 @@ export const FONT =
 const BASELINE_PX = 14;
 const HATCHED_FROM_PX = 7;
 const HATCH_PX = 6;
+// Control characters, and those that turn the direction of what follows: names are foreign.
+const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 const PAGE: Record<Theme, string> = { light: "#ffffff", dark: "#16181d" };
 const HATCH: Record<Theme, string> = { light: "rgba(0,0,0,0.10)", dark: "rgba(255,255,255,0.09)" };
@@ -174,7 +176,7 @@ export class Painter {
       if (width[box] < NARROWEST_TEXT_PX) {
         continue;
       }
-      const label = labelOf(scene, box, this.functions);
+      const label = labelOf(scene, box, this.functions).replace(UNSEEN, "\ufffd");
       const isRest = kind[box] === BOX_REST;
       const text = isRest ? this.restLabel(label, width[box]) : this.text.fit(label, width[box]);
       if (text === "") {

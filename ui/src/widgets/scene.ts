@@ -5,9 +5,6 @@ import { DIM, FADED, NORMAL, REST_STYLE, VARIANTS } from "./palette";
 
 export const ROW_PX = 20;
 
-// Control characters, and those that turn the direction of what follows: names are foreign.
-const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-
 // Functions that the engine has told of; it tells each once.
 export class Functions {
   private readonly known = new Map<number, FunctionInfo>();
@@ -144,6 +141,5 @@ export function labelOf(scene: Scene, box: number, functions: Functions): string
     const share = formatShare(shareOf(totalOf(boxes, box), scene.rootTotal));
     return `${boxes.restCount[box]} more, ${share}`;
   }
-  const name = functions.get(boxes.func[box])?.name ?? "";
-  return name.replace(UNSEEN, "\ufffd");
+  return functions.get(boxes.func[box])?.name ?? "";
 }
