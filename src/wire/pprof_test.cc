@@ -252,7 +252,8 @@ TEST(PprofTest, ErrorsNameTheRowAndTheField) {
       "it holds two profiles one after the other; split it, or merge them with a tool";
   const Case cases[] = {
       {"", "it is empty"},
-      {EncodePprof(Profile{}, {.gzip = true}).substr(0, 9), "gzip data is truncated: it ends at byte 9"},
+      {EncodePprof(Profile{}, {.gzip = true}).substr(0, 9),
+       "gzip data is truncated: it ends at byte 9"},
       {"hello, world", "its protobuf is damaged or truncated (unknown pbf field type exception)"},
       {std::string("\x82\x01\x02\x01", 4),
        "its protobuf is damaged or truncated (end of buffer exception)"},

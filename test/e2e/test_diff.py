@@ -3,6 +3,7 @@ import json
 import os
 import pty
 import subprocess
+from xml.etree import ElementTree
 
 import pytest
 
@@ -117,6 +118,15 @@ def test_a_page_and_json_hold_both_sides(pair, folder):
     assert ("app", "main", "gone") not in after
     with open(f"{folder}/x.json", encoding="utf-8") as file:
         assert len(json.load(file)["functions"]) == 7, "a file has all rows"
+
+
+def test_a_picture_tells_both_values(pair, folder):
+    vesta("diff", *pair, "-q", "-o", f"{folder}/x.svg", "--title", "was & is")
+    with open(f"{folder}/x.svg", encoding="utf-8") as file:
+        tree = ElementTree.fromstring(file.read())
+    titles = [title.text for title in tree.iter("{http://www.w3.org/2000/svg}title")]
+    assert "was & is" in "".join(tree.itertext())
+    assert any(t.startswith("sort\n") and "200" in t and "320" in t for t in titles), titles
 
 
 def test_one_side_may_be_standard_input(pair):
