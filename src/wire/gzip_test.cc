@@ -40,7 +40,8 @@ TEST(GzipTest, RefusesEveryTruncation) {
   for (size_t length = 0; length < whole.size(); ++length) {
     const auto plain = Gunzip(whole.substr(0, length), 1000);
     ASSERT_FALSE(plain.ok()) << length;
-    EXPECT_EQ(plain.error().message(), "gzip data is truncated: it ends at byte " + std::to_string(length));
+    EXPECT_EQ(plain.error().message(),
+              "gzip data is truncated: it ends at byte " + std::to_string(length));
   }
 }
 
