@@ -111,7 +111,7 @@ function numbersOf(details: NodeDetails, unit: string): HTMLElement {
   put("Total", details.total);
   put("Self", details.self);
   const boxes = details.instances === 1 ? "1 box" : `${formatCount(details.instances)} boxes`;
-  heading(`All, ${boxes}`, details.allTotal);
+  heading(`All of it: ${boxes}`, details.allTotal);
   put("Total", details.allTotal);
   put("Self", details.allSelf);
   const shares: HTMLElement[] = [];

@@ -113,9 +113,13 @@ export class GraphPane {
       return;
     }
     const isWider = width !== this.size.width;
+    const fromRoot = this.heightPx() - this.scroller.scrollTop - this.size.height;
     this.size = { width, height };
     if (this.scene !== null) {
       this.place();
+      if (this.rootBelow) {
+        this.scroller.scrollTop = this.heightPx() - fromRoot - height;
+      }
       this.redraw();
     }
     if (isWider) {

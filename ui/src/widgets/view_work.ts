@@ -259,11 +259,12 @@ export class ViewWork {
       zoom: this.zooms[pane.tree], widthPx: pane.widthPx, narrowestPx: NARROWEST_PX, comparison,
       widthBy })));
     const started = performance.now();
-    answers.forEach((answer, at) => {
-      const pane = panes[at];
-      const scene = this.sceneOf(answer);
-      pane.element.style.flexGrow = String(Math.max(SANDWICH_ROWS_LEAST, scene.rows));
-      pane.setScene(scene, view.isRootBelow(pane.tree), this.reveal);
+    const scenes = answers.map((answer) => this.sceneOf(answer));
+    panes.forEach((pane, at) => {
+      pane.element.style.flexGrow = String(Math.max(SANDWICH_ROWS_LEAST, scenes[at].rows));
+    });
+    panes.forEach((pane, at) => {
+      pane.setScene(scenes[at], view.isRootBelow(pane.tree), this.reveal);
     });
     this.reveal = false;
     for (const pane of panes) {
