@@ -267,6 +267,9 @@ export class ViewWork {
       pane.setScene(scenes[at], view.isRootBelow(pane.tree), this.reveal);
     });
     this.reveal = false;
+    if (view.state.sandwich !== null && view.selection === null) {
+      view.selectBox(view.parts.panes.callees, 0); // the function itself
+    }
     for (const pane of panes) {
       const selection = view.selection;
       pane.select(pane === selection?.pane ? selection.node : null, selection?.func.func ?? -1);
