@@ -127,16 +127,17 @@ function numbersOf(details: NodeDetails, unit: string): HTMLElement {
 }
 
 function linesOf(details: NodeDetails, unit: string): HTMLElement {
-  const side = details.self.length - 1;
+  const both = (values: number[]): string =>
+    values.map((value) => formatValue(value, unit)).join(" → ");
   const most = Math.max(...details.lines.map((line) => sum(line.self)), 1);
   const items = details.lines.slice(0, LINES_MAX).map((line) => {
     const bar = make("i", { class: "vesta-bar", aria: { hidden: "true" } });
     bar.style.width = `${(100 * sum(line.self)) / most}%`;
     const place = `${line.file.slice(line.file.lastIndexOf("/") + 1)}:${line.line}`;
-    const total = `${formatValue(line.total[side], unit)} total`;
+    const total = `${both(line.total)} total`;
     return make("li", { title: `${line.file}:${line.line}: ${total}` },
       [bar, make("span", { text: place }),
-        make("span", { class: "vesta-number", text: formatValue(line.self[side], unit) })]);
+        make("span", { class: "vesta-number", text: both(line.self) })]);
   });
   const rest = details.lines.length - LINES_MAX;
   const more = rest > 0
