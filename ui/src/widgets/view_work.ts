@@ -1,7 +1,7 @@
 // What the view asks the engine: tasks, each of which shows what came back. The order of TASKS is
 // the order in which one depends on the other, and in which the reader misses them.
-import { BOX_ANCESTOR, type Colouring, type LayoutAnswer, type SearchAnswer, type Transform,
-  type TreeName, type Zoom } from "../engine/protocol";
+import { BOX_ANCESTOR, BOX_NODE, type Colouring, type LayoutAnswer, type SearchAnswer,
+  type Transform, type TreeName, type Zoom } from "../engine/protocol";
 import type { Target } from "./actions";
 import { noiseScaleOf } from "./box_styles";
 import type { FlameView } from "./flame_view";
@@ -323,7 +323,8 @@ export class ViewWork {
     const zoom = this.zooms.main;
     const path: number[] = [];
     for (let box = 0; box < boxes.count && boxes.row[box] <= zoomRow; box++) {
-      if (boxes.kind[box] === BOX_ANCESTOR || boxes.node[box] === zoom.node) {
+      const isZoomed = boxes.kind[box] === BOX_NODE && boxes.node[box] === zoom.node;
+      if (boxes.kind[box] === BOX_ANCESTOR || isZoomed) {
         path.push(box);
       }
     }
