@@ -87,7 +87,7 @@ export class EngineCore {
       sides: meta.sides,
       notes: meta.notes,
       nodeCount: this.main.tree.count,
-      functionCount: this.functions.count,
+      functionCount: this.main.functionCount(),
       depthMax: this.main.tree.depthMax,
       totals: totalsOf(this.main.tree, 0),
     };
@@ -181,6 +181,7 @@ export class EngineCore {
     return this.groups.sums(colouring, this.main.sums()).map((group) => ({
       key: group.key,
       label: group.key,
+      image: this.functions.image(group.func),
       self: group.self,
       kind: this.functions.kind(group.func),
     }));

@@ -172,7 +172,7 @@ test("the legend's shares sum to the whole, and choosing a key dims the others",
     ["b.so", 5],
     ["a.so", 2],
   ]);
-  assert.equal(legend[0].kind, "native");
+  assert.deepEqual([legend[0].kind, legend[0].image], ["native", "c.so"]);
   assert.ok((await engine.layout(LAYOUT)).boxes.match.every((match) => match === 1));
   await engine.selectGroups("binary", ["b.so"]);
   const match = (await engine.layout(LAYOUT)).boxes.match;
@@ -183,6 +183,15 @@ test("the legend's shares sum to the whole, and choosing a key dims the others",
   assert.equal(none.nodes, 0);
   const legendAlone = await engine.search({ text: "", regexp: false, matchCase: false });
   assert.deepEqual(legendAlone.totals, [5]);
+});
+
+test("the functions that are counted are those in the shown tree", async () => {
+  const engine = await loaded(["a;b;c 1", "a;d 2"]);
+  const merge = { kind: "merge" as const, func: await functionOf(engine, "b") };
+  const { info } = await engine.setTransforms([merge]);
+  assert.equal(info.functionCount, 3);
+  assert.equal((await engine.table(TABLE)).rowCount, 3);
+  assert.equal((await engine.setTransforms([])).info.functionCount, 4);
 });
 
 test("details hold this instance, all instances, and lines", async () => {

@@ -37,7 +37,7 @@ export interface DocumentInfo {
   sides: Side[]; // 1, or 2 for a comparison
   notes: string[]; // what a reader must know: lost samples, incomplete stacks, ...
   nodeCount: number;
-  functionCount: number;
+  functionCount: number; // that have a box in the shown tree, the root left out
   depthMax: number; // of the shown tree, root = 0
   totals: number[]; // per side, of the shown tree
 }
@@ -92,11 +92,13 @@ export interface TransformAnswer {
 }
 
 // A legend entry of a colouring: its key, and the self value that it has (so shares add up to 1).
+// image, kind: of the function with the most self value.
 export interface LegendEntry {
   key: string;
   label: string;
   self: number[];
-  kind: FunctionKind; // of the function with the most self value: the hue family of the entry
+  image: string; // "" = unknown
+  kind: FunctionKind; // the hue family of the entry
 }
 
 export interface NodeDetails {

@@ -27,6 +27,14 @@ export class View {
     return this.sumsCache;
   }
 
+  // Functions that have a box, the root left out: the rows of the table.
+  functionCount(): number {
+    const { instances } = this.sums();
+    let count = 0;
+    for (let func = 1; func < instances.length; ++func) count += instances[func] > 0 ? 1 : 0;
+    return count;
+  }
+
   select(marks: Uint8Array | null): void {
     const { func, count } = this.tree;
     this.selected =

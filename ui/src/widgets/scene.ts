@@ -24,16 +24,6 @@ export class Functions {
   named(name: string, image: string): number | undefined {
     return this.byName.get(`${name}\0${image}`);
   }
-
-  // Path of the binary that has this key, if one of its functions was told of.
-  imageOf(binaryKey: string): string | undefined {
-    for (const info of this.known.values()) {
-      if (info.groups[0] === binaryKey && info.image !== "") {
-        return info.image;
-      }
-    }
-    return undefined;
-  }
 }
 
 export interface Scene {

@@ -74,8 +74,8 @@ export function openTargetMenu(view: FlameView, target: Target, x: number, y: nu
 export function openLegendMenu(view: FlameView, entry: LegendEntry, x: number, y: number): void {
   const items: MenuItem[] = [{ id: "only", label: "Show only this", key: "",
     run: () => view.update({ groups: [entry.key] }, false, "groups") }];
-  const image = view.colouring === "binary" ? view.functions.imageOf(entry.key) : undefined;
-  if (image !== undefined) {
+  const { image } = entry;
+  if (view.colouring === "binary" && image !== "") {
     items.push({ id: "collapseLibrary", label: `Collapse ${entry.label}`, key: "", run: () =>
       view.setTransforms([...view.state.transforms, { kind: "collapseLibrary", image }]) });
   }
