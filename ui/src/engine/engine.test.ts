@@ -172,7 +172,7 @@ test("the legend's shares sum to the whole, and choosing a key dims the others",
     ["b.so", 5],
     ["a.so", 2],
   ]);
-  assert.deepEqual([legend[0].kind, legend[0].image], ["native", "c.so"]);
+  assert.deepEqual([legend[0].kind, legend[0].image], ["native", "/usr/lib/c.so"]);
   assert.ok((await engine.layout(LAYOUT)).boxes.match.every((match) => match === 1));
   await engine.selectGroups("binary", ["b.so"]);
   const match = (await engine.layout(LAYOUT)).boxes.match;
@@ -247,9 +247,11 @@ test("comparison: rows by difference, what is new and gone, what is noise", asyn
   assert.deepEqual(told, [
     ["grown", false, false, false],
     ["new", true, false, false],
-    ["same", false, false, true],
     ["gone", false, true, false],
+    ["same", false, false, true],
   ]);
+  const signed = await tableNames(engine, { order: "totalSigned" });
+  assert.deepEqual(signed, ["grown", "new", "same", "gone"]);
 });
 
 test("normalised comparison scales the side after", async () => {

@@ -53,6 +53,8 @@ function keyOf(
   const { self, total } = sums;
   const { scales, order } = options;
   const last = scales.length - 1; // what is sorted by in a comparison is the side after
+  const difference = (values: Float64Array[], func: number): number =>
+    values[last][func] * scales[last] - values[0][func] * scales[0];
   switch (order) {
     case "name": {
       const ranks = functions.ranks();
@@ -67,9 +69,13 @@ function keyOf(
     case "total":
       return (func) => total[last][func] * scales[last];
     case "selfDiff":
-      return (func) => self[last][func] * scales[last] - self[0][func] * scales[0];
+      return (func) => Math.abs(difference(self, func));
     case "totalDiff":
-      return (func) => total[last][func] * scales[last] - total[0][func] * scales[0];
+      return (func) => Math.abs(difference(total, func));
+    case "selfSigned":
+      return (func) => difference(self, func);
+    case "totalSigned":
+      return (func) => difference(total, func);
   }
 }
 

@@ -72,6 +72,13 @@ function differenceColumn(which: "self" | "total"): Column {
     }) };
 }
 
+// Descending, ascending.
+const SIGNED_WORDS = ["What grew most first", "What shrank most first"] as const;
+const SIZE_WORDS = ["The largest changes first", "The smallest changes first"] as const;
+const ORDER_WORDS: Partial<Record<TableOrder, readonly [string, string]>> = {
+  selfDiff: SIZE_WORDS, totalDiff: SIZE_WORDS,
+  selfSigned: SIGNED_WORDS, totalSigned: SIGNED_WORDS };
+
 const CHANGE: Column = { id: "change", title: "Change", order: null, className: "change",
   cell: (row) => {
     const isNoise = row.selfWithinNoise && row.totalWithinNoise;
@@ -136,9 +143,10 @@ export class Table {
       return cell;
     }
     cell.append(button({ class: "vesta-sort", text: column.title, tabIndex: -1, onClick: () => {
-      const isSame = this.shape?.order === order;
-      const isText = order === "name" || order === "image";
-      this.events.sort(order, isSame ? this.shape?.descending !== true : !isText);
+      const next = this.shape === null ? null : nextOrder(order, this.shape);
+      if (next !== null) {
+        this.events.sort(next.order, next.descending);
+      }
     } }));
     return cell;
   }
@@ -224,8 +232,11 @@ export class Table {
     press(this.onlyMatches, shape.matchesOnly);
     show(this.onlyMatches, shape.hasSearch);
     this.columns.forEach((column, at) => {
-      const isSorted = column.order === shape.order;
-      const cell = this.head.children[at];
+      const isSorted = column.order !== null
+        && (column.order === shape.order || signedOf(column.order) === shape.order);
+      const cell = this.head.children[at] as HTMLElement;
+      cell.title = isSorted ? ORDER_WORDS[shape.order]?.[shape.descending ? 0 : 1] ?? "" : "";
+      cell.classList.toggle("signed", isSorted && column.order !== shape.order);
       cell.setAttribute("aria-sort",
         isSorted ? (shape.descending ? "descending" : "ascending") : "none");
     });
@@ -323,6 +334,26 @@ export class Table {
     element.style.top = `${index * ROW_PX}px`;
     return element;
   }
+}
+
+// What a click on a column's head leads to. A difference has three orders: the largest changes
+// first, what shrank most first, what grew most first.
+function nextOrder(
+  order: TableOrder, now: { order: TableOrder; descending: boolean },
+): { order: TableOrder; descending: boolean } {
+  const signed = signedOf(order);
+  if (now.order === order) {
+    return signed !== null ? { order: signed, descending: false }
+      : { order, descending: !now.descending };
+  }
+  if (now.order === signed && !now.descending) {
+    return { order: signed, descending: true };
+  }
+  return { order, descending: order !== "name" && order !== "image" };
+}
+
+function signedOf(order: TableOrder): TableOrder | null {
+  return order === "selfDiff" ? "selfSigned" : order === "totalDiff" ? "totalSigned" : null;
 }
 
 function cellOf(column: Column, row: TableRow, shape: TableShape): HTMLElement {

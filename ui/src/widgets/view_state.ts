@@ -56,7 +56,8 @@ export function initialState(): ViewState {
   };
 }
 
-const ORDERS: readonly TableOrder[] = ["name", "self", "total", "image", "selfDiff", "totalDiff"];
+const ORDERS: readonly TableOrder[] = ["name", "self", "total", "image", "selfDiff", "totalDiff",
+  "selfSigned", "totalSigned"];
 const FUNCTION_KINDS = ["focus", "keep", "hideStacks", "merge"] as const;
 
 // One function as two list items; the list is JSON, so names may hold any character.
