@@ -89,7 +89,7 @@ class Text {
     out_ += '\n' + titles + (table_.order == DiffOrder::kSelf ? "self" : "total") +
             " of function [binary]\n";
     for (const DiffRow& row : shown_) {
-      const std::string binary = BinaryText(row.image);
+      const std::string binary = BinaryText(row.image, row.file);
       const std::string name = NameText(row.name, row.unnamed_address_count);
       const DiffFigure& figure = Shown(table_, row);
       out_ += Columns(figure, ChangeText(row, figure));
@@ -175,7 +175,7 @@ void WriteRow(const DiffRow& row, base::JsonWriter& json) {
   } else {
     json.String(row.name);
   }
-  json.Key("binary").String(row.image);
+  json.Key("binary").String(row.image).Key("file").String(row.file);
   json.Key("change").String(row.is_new() ? "new" : row.is_gone() ? "gone" : "both");
   WriteFigure("self", row.self, json);
   WriteFigure("total", row.total, json);

@@ -14,12 +14,17 @@ DiffTable SmallTable() {
   table.sample_counts = {981, 1};
   table.noise_known = true;
   table.rows = {
-      {"slowValidate", "app", {5'030'000'000, 5'630'000'000, false}, {6, 6, true}, 0},
-      {"", "libfoo.so", {0, 210'000'000, false}, {0, 210'000'000, false}, 18},
-      {"old", "[kernel]", {200'000'000, 0, false}, {200'000'000, 0, false}, 0},
-      {"parse", "", {1'210'000'000, 1'200'000'000, true}, {1'210'000'000, 1'200'000'000, true}, 0},
-      {"same", "app", {10'000'000, 10'000'000, true}, {10'000'000, 10'000'000, true}, 0},
-      {"much", "app", {10'000'000, 400'000'000, false}, {10'000'000, 400'000'000, false}, 0}};
+      {"slowValidate", "app", "", {5'030'000'000, 5'630'000'000, false}, {6, 6, true}, 0},
+      {"", "libfoo.so", "", {0, 210'000'000, false}, {0, 210'000'000, false}, 18},
+      {"old", "[kernel]", "", {200'000'000, 0, false}, {200'000'000, 0, false}, 0},
+      {"parse",
+       "",
+       "src/parse.c",
+       {1'210'000'000, 1'200'000'000, true},
+       {1'210'000'000, 1'200'000'000, true},
+       0},
+      {"same", "app", "", {10'000'000, 10'000'000, true}, {10'000'000, 10'000'000, true}, 0},
+      {"much", "app", "", {10'000'000, 400'000'000, false}, {10'000'000, 400'000'000, false}, 0}};
   return table;
 }
 
@@ -37,7 +42,7 @@ TEST(DiffRenderTest, GoldenTable) {
       "         0      0.21s      +0.21s      new    0.00%->  2.02%  (18 addresses without a "
       "name) [libfoo.so]\n"
       "     0.20s          0      -0.20s     gone    2.04%->  0.00%  old [kernel]\n"
-      "     1.21s      1.20s      -0.01s    -0.8%~  12.33%-> 11.52%  parse\n"
+      "     1.21s      1.20s      -0.01s    -0.8%~  12.33%-> 11.52%  parse (src/parse.c)\n"
       "     0.01s      0.01s           0       0%    0.10%->  0.10%  same [app]\n"
       "... 1 more function: +0.39s self\n"
       "     9.81s     10.42s      +0.61s    +6.2%  100.00%->100.00%  all\n");
@@ -109,11 +114,12 @@ TEST(DiffRenderTest, GoldenJson) {
       "\"duration_ns\":10020000000,\"time_unix_ns\":0},"
       "\"difference\":610000000,\"within_noise\":false,\"normalized\":false,\"after_scale\":1,"
       "\"noise_known\":true,\"notes\":[\"n\"],\"function_count\":6,\"functions\":["
-      "{\"name\":\"slowValidate\",\"binary\":\"app\",\"change\":\"both\","
+      "{\"name\":\"slowValidate\",\"binary\":\"app\",\"file\":\"\",\"change\":\"both\","
       "\"self\":{\"before\":5030000000,\"after\":5630000000,\"difference\":600000000,"
       "\"within_noise\":false},\"total\":{\"before\":6,\"after\":6,\"difference\":0,"
       "\"within_noise\":true}},"
-      "{\"name\":null,\"unnamed_addresses\":18,\"binary\":\"libfoo.so\",\"change\":\"new\","
+      "{\"name\":null,\"unnamed_addresses\":18,\"binary\":\"libfoo.so\",\"file\":\"\",\"change\":"
+      "\"new\","
       "\"self\":{\"before\":0,\"after\":210000000,\"difference\":210000000,\"within_noise\":false},"
       "\"total\":{\"before\":0,\"after\":210000000,\"difference\":210000000,"
       "\"within_noise\":false}}]}\n");

@@ -12,7 +12,8 @@ namespace {
 
 constexpr uint32_t kNoRow = std::numeric_limits<uint32_t>::max();
 
-// Functions that share a row: equal name and binary, or all addresses of a binary without a name.
+// Functions that share a row: equal name and binary (or file, where no binary is known), or all
+// addresses of a binary without a name.
 struct Groups {
   std::vector<uint32_t> of_function;  // kNoRow = none
   std::vector<DiffRow> rows;
@@ -22,8 +23,10 @@ Groups GroupFunctions(const StackTree& tree) {
   Groups groups;
   groups.of_function.assign(tree.functions.size(), kNoRow);
   std::vector<uint32_t> unnamed_of_image(tree.strings.size(), kNoRow);
-  const auto add = [&](std::string_view name, const std::string& path) {
-    groups.rows.push_back({.name = std::string(name), .image = path.substr(path.rfind('/') + 1)});
+  const auto add = [&](std::string_view name, const std::string& path, std::string_view file) {
+    groups.rows.push_back({.name = std::string(name),
+                           .image = path.substr(path.rfind('/') + 1),
+                           .file = std::string(file)});
     return static_cast<uint32_t>(groups.rows.size() - 1);
   };
   const TreeFunction* last = nullptr;
@@ -32,15 +35,17 @@ Groups GroupFunctions(const StackTree& tree) {
     if (function.kind == FunctionKind::kProcess) continue;
     if (function.kind == FunctionKind::kUnnamed) {
       uint32_t& row = unnamed_of_image[function.image];
-      if (row == kNoRow) row = add("", tree.image(i));
+      if (row == kNoRow) row = add("", tree.image(i), "");
       groups.of_function[i] = row;
       ++groups.rows[row].unnamed_address_count;
       continue;
     }
     // Only the kind tells them apart then: they are neighbours in the order of functions.
-    const bool same =
-        last != nullptr && last->name == function.name && last->image == function.image;
-    if (!same) add(tree.name(i), tree.image(i));
+    const bool same = last != nullptr && last->name == function.name &&
+                      last->image == function.image &&
+                      (function.image != 0 || last->file == function.file);
+    if (!same)
+      add(tree.name(i), tree.image(i), tree.strings[function.image == 0 ? function.file : 0]);
     groups.of_function[i] =
         same ? groups.of_function[static_cast<size_t>(last - tree.functions.data())]
              : static_cast<uint32_t>(groups.rows.size() - 1);
@@ -57,7 +62,7 @@ void SortRows(DiffTable& table) {
   };
   std::ranges::sort(table.rows, [&](const DiffRow& a, const DiffRow& b) {
     if (key(a) != key(b)) return key(a) > key(b);
-    return std::tie(a.name, a.image) < std::tie(b.name, b.image);
+    return std::tie(a.name, a.image, a.file) < std::tie(b.name, b.image, b.file);
   });
 }
 

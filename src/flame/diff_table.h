@@ -34,6 +34,7 @@ struct NoiseRule {
 struct DiffRow {
   std::string name;   // "" = code without a name, one row per binary
   std::string image;  // the binary's short name; "" = unknown
+  std::string file;   // path of the source where the binary is unknown; "" = unknown, too
   DiffFigure self = {};
   DiffFigure total = {};
   size_t unnamed_address_count = 0;  // addresses behind a row without a name
@@ -63,10 +64,9 @@ struct DiffTable {
   std::vector<DiffRow> rows;
 };
 
-// Shape: a row per (function name, binary's path); processes are no rows. Order: absolute
-// difference
-//        of self (or total), then of the other, largest first, then name, then binary. Rows that
-//        are 0 on both sides are left out.
+// Shape: a row per (function name, binary's path), or per (name, source file) where no binary is
+//        known; processes are no rows. Order: absolute difference of self (or total), then of the
+//        other, largest first, then name, binary, file. Rows that are 0 on both sides are left out.
 // Units: value_type < number of value types of a tree with two sides.
 // Source: noise: a count of independent samples varies by its square root.
 DiffTable MakeDiffTable(const StackTree& tree, size_t value_type, const DiffOptions& options = {});

@@ -79,6 +79,25 @@ TEST(DiffTableTest, LargestDifferenceStandsFirstAndNewAndGoneAreTold) {
   EXPECT_EQ(Diff(b, a, {.order = DiffOrder::kTotal}).rows[0].name, "main");
 }
 
+TEST(DiffTableTest, FilesAreRowsOfTheirOwnWhereNoBinaryIsKnown) {
+  const auto add = [](Recording& recording, std::string_view file, int64_t count) {
+    Profile& profile = recording.profile;
+    const profile::Line line{
+        profile.InternFunction({profile.InternString("run"), {}, profile.InternString(file), 0}), 0,
+        0};
+    const LocationId location = profile.InternLocation({profile::kNoMapping, 0, false, {&line, 1}});
+    profile.AddSample(profile.InternStack({{location}}), {}, {{count * 1000}});
+  };
+  Recording a, b;
+  add(a, "a.py", 10);
+  add(a, "b.py", 20);
+  add(b, "b.py", 90);
+  const DiffTable table = Diff(a, b);
+  ASSERT_EQ(Rows(table), (Texts{"run [] 20/90 20/90", "run [] 10/0 10/0"}));
+  EXPECT_EQ(table.rows[0].file, "b.py");
+  EXPECT_TRUE(table.rows[1].is_gone());
+}
+
 TEST(DiffTableTest, ProcessesAreNoRowsAndRecursionCountsOnce) {
   Recording a, b;
   a.Add({"f", "g", "f"}, 10);

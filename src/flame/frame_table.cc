@@ -24,7 +24,7 @@ uint32_t LineNumber(int64_t line) {
 
 FrameTable::FrameTable() {
   InternString("");
-  InternFunction(InternString("all"), 0, FunctionKind::kOther);
+  InternFunction(InternString("all"), 0, 0, FunctionKind::kOther);
 }
 
 uint32_t FrameTable::InternString(std::string_view foreign) {
@@ -37,15 +37,20 @@ uint32_t FrameTable::InternString(std::string_view foreign) {
   return id;
 }
 
-uint32_t FrameTable::InternFunction(uint32_t name, uint32_t image, FunctionKind kind) {
+uint32_t FrameTable::InternFunction(uint32_t name, uint32_t image, uint32_t file,
+                                    FunctionKind kind) {
   const auto fresh = static_cast<uint32_t>(functions_.size());
-  const uint64_t hash = HashWord(HashWord(name, image), static_cast<uint64_t>(kind));
+  // One binary may well have a function of two files: a macro, or a file moved between versions.
+  const bool by_file = image == 0;
+  uint64_t hash = HashWord(HashWord(name, image), static_cast<uint64_t>(kind));
+  if (by_file) hash = HashWord(hash, file);
   const uint32_t id = function_index_.FindOrInsert(hash, fresh, [&](uint32_t other) {
     const TreeFunction& row = functions_[other];
     // The root is nobody's equal: a process may be called "all".
-    return other != 0 && row.name == name && row.image == image && row.kind == kind;
+    return other != 0 && row.name == name && row.image == image && row.kind == kind &&
+           (!by_file || row.file == file);
   });
-  if (id == fresh) functions_.push_back({.name = name, .image = image, .kind = kind});
+  if (id == fresh) functions_.push_back({.name = name, .image = image, .file = file, .kind = kind});
   return id;
 }
 
@@ -103,13 +108,13 @@ uint32_t ProfileFrames::PlaceOf(profile::LocationId location) {
 
 uint32_t ProfileFrames::PlaceOfLabel(const profile::Label& label) {
   const uint32_t name = table_.InternString(profile::LabelFrameName(profile_, label));
-  const PlaceFrame frame{table_.InternFunction(name, 0, FunctionKind::kProcess), kNoLine};
+  const PlaceFrame frame{table_.InternFunction(name, 0, 0, FunctionKind::kProcess), kNoLine};
   return table_.InternPlace({&frame, 1});
 }
 
 uint32_t ProfileFrames::PlaceOfNoStack() {
   const uint32_t name = table_.InternString(profile::kNoStackName);
-  const PlaceFrame frame{table_.InternFunction(name, 0, FunctionKind::kOther), kNoLine};
+  const PlaceFrame frame{table_.InternFunction(name, 0, 0, FunctionKind::kOther), kNoLine};
   return table_.InternPlace({&frame, 1});
 }
 
@@ -125,15 +130,17 @@ uint32_t ProfileFrames::MakePlace(const profile::Location& location) {
                                                                            : FunctionKind::kOther;
   const auto unnamed = [&] {
     const uint32_t name = table_.InternString(profile::AddressName(profile_, location));
-    return table_.InternFunction(name, image, FunctionKind::kUnnamed);
+    return table_.InternFunction(name, image, 0, FunctionKind::kUnnamed);
   };
   frames_.clear();
   for (size_t i = location.lines.size(); i-- > 0;) {
     const profile::Line& line = location.lines[i];
     const profile::Function& row = profile_.function(line.function);
     const uint32_t name = String(profile::FunctionName(profile_, line.function));
-    const uint32_t function = name == 0 ? unnamed() : table_.InternFunction(name, image, named);
-    table_.Describe(function, String(row.file), row.start_line, i + 1 < location.lines.size());
+    const uint32_t file = String(row.file);
+    const uint32_t function =
+        name == 0 ? unnamed() : table_.InternFunction(name, image, file, named);
+    table_.Describe(function, file, row.start_line, i + 1 < location.lines.size());
     const uint32_t number = LineNumber(line.line);
     frames_.push_back({function, number == 0 ? kNoLine : table_.InternLine(function, number)});
   }

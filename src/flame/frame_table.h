@@ -32,7 +32,8 @@ class FrameTable {
 
   // Bytes that are no UTF-8 become U+FFFD.
   uint32_t InternString(std::string_view foreign);
-  uint32_t InternFunction(uint32_t name, uint32_t image, FunctionKind kind);
+  // Functions of one name are told apart by the image; where that is unknown (0), by the file.
+  uint32_t InternFunction(uint32_t name, uint32_t image, uint32_t file, FunctionKind kind);
   uint32_t InternLine(uint32_t function, uint32_t line);
   uint32_t InternPlace(std::span<const PlaceFrame> outermost_first);
   // Adds what a frame tells of its function.

@@ -332,8 +332,8 @@ class Finisher {
     std::sort(order.begin() + 1, order.end(), [&](uint32_t a, uint32_t b) {
       const TreeFunction& x = rows[a];
       const TreeFunction& y = rows[b];
-      return std::tie(strings[x.name], strings[x.image], x.kind) <
-             std::tie(strings[y.name], strings[y.image], y.kind);
+      return std::tie(strings[x.name], strings[x.image], strings[x.file], x.kind) <
+             std::tie(strings[y.name], strings[y.image], strings[y.file], y.kind);
     });
     rank_.resize(rows.size());
     for (uint32_t i = 0; i < order.size(); ++i) {

@@ -54,7 +54,8 @@ struct TreeLine {
 
 // Shape: columns in preorder; node 0 is the root, "all", whose depth is 0. A node's parent is the
 //        last one before it that is one less deep. Siblings are in alphabetical order, each
-//        function once. Functions are sorted by (name, image, kind); function 0 is the root.
+//        function once. Functions are sorted by (name, image, file, kind), and those of one name
+//        and image that is not "" differ by kind only; function 0 is the root.
 //        A value column is (value type, side): self[type * sides.size() + side], never negative.
 //        Strings are valid UTF-8, each there once; strings[0] is "".
 // Units: of the value type.

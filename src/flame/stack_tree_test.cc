@@ -22,6 +22,7 @@ struct At {
   std::string_view path = "";
   uint64_t address = 0;
   int64_t line = 0;
+  std::string_view file = "";
 };
 
 class Made {
@@ -30,8 +31,9 @@ class Made {
   LocationId Location(const At& at) {
     std::vector<profile::Line> lines;
     for (const std::string_view name : at.innermost_first) {
-      lines.push_back(
-          {profile.InternFunction({profile.InternString(name), {}, {}, 0}), at.line, 0});
+      lines.push_back({profile.InternFunction(
+                           {profile.InternString(name), {}, profile.InternString(at.file), 0}),
+                       at.line, 0});
     }
     profile::MappingId mapping = profile::kNoMapping;
     if (!at.path.empty()) {
@@ -85,6 +87,24 @@ const TreeFunction& FunctionOf(const StackTree& tree, std::string_view name) {
   }
   ADD_FAILURE() << "no function " << name;
   return tree.functions[0];
+}
+
+TEST(StackTreeTest, FilesTellFunctionsApartWhereNoImageIsKnown) {
+  Made made;
+  const auto at = [](std::string_view file, std::string_view path = "") {
+    return At{{"run"}, path, 0, 0, file};
+  };
+  made.Add({at("b.py"), at("a.py"), at("a.py")}, 3);
+  made.Add({at("a.py")}, 1);
+  made.Add({at("c.c", "/app"), at("d.c", "/app")}, 5);
+  const StackTree tree = TreeOf(made.profile);
+  std::vector<std::string> files;
+  for (const TreeFunction& function : tree.functions) files.push_back(tree.strings[function.file]);
+  ASSERT_EQ(files.size(), 4u);
+  EXPECT_EQ((Texts{files[1], files[2]}), (Texts{"a.py", "b.py"}));
+  EXPECT_EQ(tree.image(3), "/app");
+  EXPECT_EQ(SumFunctions(tree, 0).total, (std::vector<int64_t>{9, 4, 3, 5}));
+  EXPECT_EQ(tree.function, (std::vector<uint32_t>{0, 1, 2, 1, 1, 3, 3}));
 }
 
 TEST(StackTreeTest, SiblingsAreAlphabeticalAndParentsComeFirst) {

@@ -198,7 +198,7 @@ class Picture {
   std::string NodeTitle(uint32_t node) const {
     const TreeFunction& function = tree_.functions[tree_.function[node]];
     std::string text = tree_.strings[function.name];
-    text += BinaryText(ShortName(tree_.strings[function.image]));
+    text += BinaryText(ShortName(tree_.strings[function.image]), "");
     if (function.file != 0) {
       text += ", " + tree_.strings[function.file];
       if (function.start_line != 0) text += ':' + std::to_string(function.start_line);

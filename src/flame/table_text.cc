@@ -25,8 +25,14 @@ std::string NameText(std::string_view name, size_t unnamed_address_count) {
          (unnamed_address_count == 1 ? " address" : " addresses") + " without a name)";
 }
 
-std::string BinaryText(std::string_view image) {
-  if (image.empty()) return {};
+std::string BinaryText(std::string_view image, std::string_view file) {
+  if (image.empty()) {
+    if (file.empty()) return {};
+    const size_t last = file.rfind('/');
+    const bool is_deep = last != std::string_view::npos && last > 0;
+    const size_t folder = is_deep ? file.rfind('/', last - 1) : std::string_view::npos;
+    return " (" + Printable(file.substr(folder + 1)) + ')';
+  }
   const std::string text = Printable(image);
   return text.front() == '[' ? ' ' + text : " [" + text + ']';
 }

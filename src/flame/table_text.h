@@ -19,8 +19,9 @@ std::string PadLeft(const std::string& text, size_t columns);
 // The name without what a terminal would obey; "(18 addresses without a name)" when it is "".
 std::string NameText(std::string_view name, size_t unnamed_address_count);
 
-// " [app]", "" when unknown; what has brackets of its own, such as [kernel], keeps them.
-std::string BinaryText(std::string_view image);
+// " [app]"; what has brackets of its own, such as [kernel], keeps them. Where it is unknown,
+// " (package/file.py)": the file with its folder, since many packages have an __init__.py.
+std::string BinaryText(std::string_view image, std::string_view file);
 
 // The name, shortened so that a line of `width_columns` has room for what stands around it.
 std::string FitName(const std::string& name, size_t width_columns, size_t taken_columns);

@@ -103,7 +103,7 @@ std::string RenderTopText(const TopTable& table, const TopRenderOptions& options
   const std::string titles = Columns("self", "self%", "total", "total%");
   out += '\n' + titles + "function [binary]\n";
   for (const TopRow& row : shown) {
-    const std::string binary = BinaryText(row.image);
+    const std::string binary = BinaryText(row.image, row.file);
     const std::string name =
         FitName(NameText(row.name, row.unnamed_address_count), options.width_columns,
                 titles.size() + CountCharacters(binary));
@@ -134,7 +134,7 @@ std::string RenderTopJson(const TopTable& table, const TopRenderOptions& options
     } else {
       json.String(row.name);
     }
-    json.Key("binary").String(row.image);
+    json.Key("binary").String(row.image).Key("file").String(row.file);
     json.Key("self").Int(row.self).Key("total").Int(row.total).EndObject();
   }
   json.EndArray().EndObject();

@@ -29,8 +29,9 @@ struct TopRenderOptions {
 std::string RenderTopText(const TopTable& table, const TopRenderOptions& options = {});
 
 // Shape: one object on one line: sample_type {type, unit}, total, samples, duration_ns,
-//        time_unix_ns, notes [], function_count, functions [{name, binary, self, total}]; a row
-//        without a name has name null and unnamed_addresses.
+//        time_unix_ns, notes [], function_count, functions [{name, binary, file, self, total}];
+//        file is "" where the binary is known; a row without a name has name null and
+//        unnamed_addresses.
 std::string RenderTopJson(const TopTable& table, const TopRenderOptions& options = {});
 
 // Cuts characters out of the middle, so that at most `columns` remain, '…' included.

@@ -16,10 +16,10 @@ TopTable SmallTable() {
   table.sum = 9'810'000'000;
   table.sample_count = 971;
   table.duration_ns = 10'010'000'000;
-  table.rows = {{"slowValidate", "app", 5'030'000'000, 5'030'000'000, 0},
-                {"", "libfoo.so", 1'200'000'000, 1'210'000'000, 18},
-                {"do_syscall_64", "[kernel]", 300'000'000, 900'000'000, 0},
-                {"main", "", 0, 9'000'000'000, 0}};
+  table.rows = {{"slowValidate", "app", "", 5'030'000'000, 5'030'000'000, 0},
+                {"", "libfoo.so", "", 1'200'000'000, 1'210'000'000, 18},
+                {"do_syscall_64", "[kernel]", "", 300'000'000, 900'000'000, 0},
+                {"main", "", "src/a/main.py", 0, 9'000'000'000, 0}};
   return table;
 }
 
@@ -42,10 +42,29 @@ TEST(TopRenderTest, GoldenJson) {
             "{\"sample_type\":{\"type\":\"cpu\",\"unit\":\"nanoseconds\"},\"total\":9810000000,"
             "\"samples\":971,\"duration_ns\":10010000000,\"time_unix_ns\":0,\"notes\":[\"n\"],"
             "\"function_count\":4,\"functions\":["
-            "{\"name\":\"a\\\"b\xef\xbf\xbd\",\"binary\":\"app\",\"self\":5030000000,"
-            "\"total\":5030000000},"
-            "{\"name\":null,\"unnamed_addresses\":18,\"binary\":\"libfoo.so\",\"self\":1200000000,"
-            "\"total\":1210000000}]}\n");
+            "{\"name\":\"a\\\"b\xef\xbf\xbd\",\"binary\":\"app\",\"file\":\"\","
+            "\"self\":5030000000,\"total\":5030000000},"
+            "{\"name\":null,\"unnamed_addresses\":18,\"binary\":\"libfoo.so\",\"file\":\"\","
+            "\"self\":1200000000,\"total\":1210000000}]}\n");
+}
+
+TEST(TopRenderTest, WhereNoBinaryIsKnownTheFileStands) {
+  TopTable table = SmallTable();
+  const std::string text = RenderTopText(table);
+  EXPECT_NE(text.find("  main (a/main.py)\n"), std::string::npos) << text;
+  EXPECT_NE(RenderTopJson(table).find("\"binary\":\"\",\"file\":\"src/a/main.py\""),
+            std::string::npos);
+  const std::string_view shown[][2] = {{"main.py", "main.py"},
+                                       {"/main.py", "/main.py"},
+                                       {"a/main.py", "a/main.py"},
+                                       {"/x/a/b.py", "a/b.py"},
+                                       {"x/", "x/"},
+                                       {"\x1b", "?"}};
+  for (const auto& [file, label] : shown) {
+    table.rows[3].file = file;
+    EXPECT_NE(RenderTopText(table).find("  main (" + std::string(label) + ")\n"), std::string::npos)
+        << RenderTopText(table);
+  }
 }
 
 TEST(TopRenderTest, NamesAreShortenedToTheTerminalAndBinariesStay) {
@@ -72,7 +91,7 @@ TEST(TopRenderTest, CountsAndUnknownUnitsStayWhole) {
   table.unit = "count";
   table.sum = 1234567;
   table.sample_count = 1;
-  table.rows = {{"f", "", 1234567, 1234567, 0}};
+  table.rows = {{"f", "", "", 1234567, 1234567, 0}};
   EXPECT_EQ(RenderTopText(table),
             "alloc_objects: 1234567, 1 sample\n\n"
             "      self   self%      total  total%  function [binary]\n"

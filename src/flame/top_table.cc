@@ -49,9 +49,13 @@ class Builder {
       StringId path;
       if (location.mapping != profile::kNoMapping) path = profile_.mapping(location.mapping).path;
       rows.clear();
-      for (const profile::Line& line : location.lines)
-        rows.push_back(FindRow(profile::FunctionName(profile_, line.function), path));
-      if (rows.empty()) rows.push_back(FindRow({}, path));
+      for (const profile::Line& line : location.lines) {
+        const StringId name = profile::FunctionName(profile_, line.function);
+        const bool by_file = path == StringId{} && name != StringId{};
+        rows.push_back(
+            FindRow(name, path, by_file ? profile_.function(line.function).file : StringId{}));
+      }
+      if (rows.empty()) rows.push_back(FindRow({}, path, {}));
       is_unnamed_[i] = rows_[rows[0]].name == StringId{};
       location_rows_.Append(rows);
     }
@@ -62,9 +66,9 @@ class Builder {
     for (const Row& row : rows_) {
       if (row.self == 0 && row.total == 0) continue;
       const std::string_view path = profile_.String(row.path);
-      rows.push_back({std::string(profile_.String(row.name)),
-                      std::string(path.substr(path.rfind('/') + 1)), row.self, row.total,
-                      row.unnamed_address_count});
+      rows.push_back(
+          {std::string(profile_.String(row.name)), std::string(path.substr(path.rfind('/') + 1)),
+           std::string(profile_.String(row.file)), row.self, row.total, row.unnamed_address_count});
     }
     return rows;
   }
@@ -73,18 +77,22 @@ class Builder {
   struct Row {
     StringId name;
     StringId path;
+    StringId file;  // "" where there is a path
     int64_t self = 0;
     int64_t total = 0;
     size_t unnamed_address_count = 0;
     size_t stamp = 0;  // of the last stack that counted it
   };
 
-  uint32_t FindRow(StringId name, StringId path) {
+  uint32_t FindRow(StringId name, StringId path, StringId file) {
     const auto fresh = static_cast<uint32_t>(rows_.size());
-    const uint32_t id = index_.FindOrInsert(
-        profile::HashWord(name.value(), path.value()), fresh,
-        [&](uint32_t other) { return rows_[other].name == name && rows_[other].path == path; });
-    if (id == fresh) rows_.push_back({.name = name, .path = path});
+    const uint64_t hash =
+        profile::HashWord(profile::HashWord(name.value(), path.value()), file.value());
+    const uint32_t id = index_.FindOrInsert(hash, fresh, [&](uint32_t other) {
+      const Row& row = rows_[other];
+      return row.name == name && row.path == path && row.file == file;
+    });
+    if (id == fresh) rows_.push_back({.name = name, .path = path, .file = file});
     return id;
   }
 
@@ -144,7 +152,7 @@ TopTable MakeTopTable(const Profile& profile, size_t sample_type, TopOrder order
                                       : std::pair(row.total, row.self);
     };
     if (key(a) != key(b)) return key(a) > key(b);
-    return std::tie(a.name, a.image) < std::tie(b.name, b.image);
+    return std::tie(a.name, a.image, a.file) < std::tie(b.name, b.image, b.file);
   });
   return table;
 }

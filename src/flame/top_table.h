@@ -12,6 +12,7 @@ namespace vesta::flame {
 struct TopRow {
   std::string name;   // "" = code without a name, one row per binary
   std::string image;  // the binary's short name; "" = unknown
+  std::string file;   // path of the source where the binary is unknown; "" = unknown, too
   int64_t self = 0;   // values of samples whose innermost frame it is
   int64_t total = 0;  // values of samples that it is in, each sample once, recursion or not
   size_t unnamed_address_count = 0;  // addresses behind a row without a name
@@ -30,9 +31,10 @@ struct TopTable {
   std::vector<TopRow> rows;
 };
 
-// Shape: a row per (function name, binary's path), so that two programs' main stay apart; order:
-//        self (or total), then the other, then name, then binary, largest first. Rows where both
-//        are 0 are left out. Inlined functions count as functions.
+// Shape: a row per (function name, binary's path), so that two programs' main stay apart, or per
+//        (name, source file) where no binary is known; order: self (or total), then the other,
+//        largest first, then name, binary, file. Rows where both are 0 are left out. Inlined
+//        functions count as functions.
 // Units: sample_type < number of sample types; 0 is fine for a profile without any.
 // Cost:  samples + frames of distinct stacks.
 // Source: flat and cumulative as `go tool pprof -top` counts them.

@@ -81,6 +81,28 @@ TEST(TopTableTest, OneNameInTwoBinariesIsTwoRows) {
   EXPECT_EQ(made.Rows(), (Texts{"main [redis] 5 5", "main [nginx] 1 1"}));
 }
 
+TEST(TopTableTest, OneNameInTwoFilesIsTwoRowsWhereNoBinaryIsKnown) {
+  Made made;
+  const auto at = [&](std::string_view file, std::string_view path) {
+    Profile& profile = made.profile;
+    const profile::Line line{
+        profile.InternFunction({profile.InternString("run"), {}, profile.InternString(file), 0}), 0,
+        0};
+    profile::MappingId mapping = profile::kNoMapping;
+    if (path != "none") mapping = profile.AddMapping({profile.InternString(path), {}, 0, 0, 0});
+    return profile.AddLocation({mapping, 0, false, {&line, 1}});
+  };
+  made.Add({at("b/run.py", "none"), at("a/run.py", "none"), at("a/run.py", "")}, 1);
+  made.Add({at("a.c", "/bin/app"), at("b.c", "/bin/app")}, 5);
+  const TopTable table = MakeTopTable(made.profile, 0);
+  std::vector<std::string> rows;
+  for (const TopRow& row : table.rows) {
+    rows.push_back(row.image + ' ' + row.file + ' ' + std::to_string(row.self) + ' ' +
+                   std::to_string(row.total));
+  }
+  EXPECT_EQ(rows, (Texts{"app  5 5", " b/run.py 1 1", " a/run.py 0 1"}));
+}
+
 TEST(TopTableTest, CodeWithoutANameIsOneRowPerBinaryThatCountsAddresses) {
   Made made;
   const LocationId one = made.At({}, "/lib/libx.so", 0x10);
