@@ -1,6 +1,7 @@
 // Names of functions made shorter, so that what tells them apart stays.
 
 const ELLIPSIS = "…";
+const OFFSET = /\+0x[0-9a-f]+$/; // a binary and an address
 const AFTER_PARAMETERS = /^\)( const| volatile| noexcept| ?&&?| \[[^\]]*\])*$/;
 
 // The longest form of a name that has at most `width` characters (UTF-16 units); "" when there is
@@ -13,8 +14,10 @@ export function shortenName(name: string, width: number): string {
   if (withoutParameters.length <= width) return withoutParameters;
   const plain = dropArguments(withoutParameters);
   if (plain.length <= width) return plain;
+  if (OFFSET.test(plain)) return cutMiddle(plain, width);
   for (const begin of scopeBegins(plain)) {
-    if (plain.length - begin + ELLIPSIS.length <= width) return ELLIPSIS + plain.slice(begin);
+    const at = plain[begin] === "." ? begin + 1 : begin; // the ellipsis has dots enough
+    if (plain.length - at + ELLIPSIS.length <= width) return ELLIPSIS + plain.slice(at);
   }
   const begins = scopeBegins(plain);
   const last = begins.length > 0 ? plain.slice(begins[begins.length - 1]) : plain;
