@@ -129,7 +129,8 @@ export class Painter {
       }
       // Edges on whole device pixels: sharp, and cheap to fill.
       const left = Math.round(x[box] * ratio) / ratio;
-      const right = Math.round((x[box] + width[box]) * ratio) / ratio;
+      const end = Math.round((x[box] + width[box]) * ratio) / ratio;
+      const right = Math.max(end, left + pixel); // what is there is seen
       const gap = right - left >= 3 ? 1 : right - left >= 2 * pixel ? pixel : 0;
       context.fillRect(left, topOf(row[box]), right - left - gap, ROW_PX - 1);
     }

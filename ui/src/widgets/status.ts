@@ -38,8 +38,9 @@ export class Status {
     const parts: string[] = [totalsText(info, unit),
       `${formatCount(info.nodeCount)} boxes, ${formatCount(info.functionCount)} functions`];
     if (facts.restNodes > 0 && facts.restShare > 0) {
-      const boxes = facts.restNodes === 1 ? "1 box" : `${formatCount(facts.restNodes)} boxes`;
-      parts.push(`${formatShare(facts.restShare)} in ${boxes} too narrow to show: zoom in`);
+      const boxes = facts.restNodes === 1 ? "1 narrow box is"
+        : `${formatCount(facts.restNodes)} narrow boxes are`;
+      parts.push(`${boxes} gathered in grey (${formatShare(facts.restShare)}): click grey to open`);
     }
     const removed = facts.removed.reduce((all, one) => all + one, 0);
     if (removed > 0) {

@@ -13,7 +13,9 @@ import { makeScene } from "./scene";
 import { stateToText, type NamedTransform, type ViewState } from "./view_state";
 import { WorkQueue } from "./work_queue";
 
-const NARROWEST_PX = 2;
+// Boxes narrower than this are gathered in a rest. A picture of a small tree may have all of its
+// boxes; that of a large one must be drawn within a blink.
+const NARROWEST_PX: [nodesMost: number, px: number][] = [[30_000, 0.5], [200_000, 1], [Infinity, 2]];
 const NARROWEST_MINIMAP_PX = 1;
 const SANDWICH_ROWS_LEAST = 6; // room of callers or callees, beside the deeper of them
 const ROOT: Zoom = { node: 0, below: null };
@@ -255,9 +257,9 @@ export class ViewWork {
       return;
     }
     const panes = view.trees.map((tree) => view.parts.panes[tree]);
+    const narrowestPx = NARROWEST_PX.find(([most]) => view.info.nodeCount <= most)?.[1] ?? 2;
     const answers = await Promise.all(panes.map((pane) => view.engine.layout({ tree: pane.tree,
-      zoom: this.zooms[pane.tree], widthPx: pane.widthPx, narrowestPx: NARROWEST_PX, comparison,
-      widthBy })));
+      zoom: this.zooms[pane.tree], widthPx: pane.widthPx, narrowestPx, comparison, widthBy })));
     const started = performance.now();
     const scenes = answers.map((answer) => this.sceneOf(answer));
     panes.forEach((pane, at) => {
