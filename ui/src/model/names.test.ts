@@ -19,7 +19,7 @@ const CASES: [string, number, string][] = [
   ["com.example.app.Service.run", 16, "…app.Service.run"],
   ["averyveryverylongname", 9, "aver…name"],
   ["libc.so.6+0x27249", 9, "libc…7249"],
-  ["foo.part.0", 9, "….part.0"],
+  ["foo.part.0", 9, "…part.0"],
   ["a::averyveryverylongname", 9, "aver…name"],
   ["<alloc::vec::Vec<T> as Clone>::clone", 12, "…::clone"],
   ["abc", 1, ""],
