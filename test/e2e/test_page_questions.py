@@ -59,6 +59,21 @@ def test_search_by_regular_expression_and_case(opened):
     assert opened.number("match-functions") == 0
 
 
+def test_an_expression_that_never_ends_is_stopped_and_nothing_is_lost(opened):
+    opened.transform("db::read", "hideStacks")
+    opened.zoom("query")
+    totals, before = opened.fact("totals"), opened.names()
+    opened.click("search-regexp")
+    opened.search("((((.+)+)+)+)+#")
+    opened.eventually(lambda: opened.part("search-error").is_visible(), True, "it is said")
+    assert "too long" in opened.part("search-error").inner_text()
+    opened.settle()
+    assert opened.fact("totals") == totals and opened.names() == before
+    opened.search("^db::scan")
+    opened.eventually(lambda: opened.number("match-functions"), 1, "the next search works")
+    assert not opened.part("search-error").is_visible()
+
+
 def test_next_and_previous_go_through_all_hits(opened):
     opened.search("fib")
     seen = [""]

@@ -22,6 +22,11 @@ import {
 
 // Shares of the progress that the page itself can tell: how much it has handed over.
 const HANDED_OVER_SHARE = 0.6;
+const SEARCH_MS_MOST = 2000;
+const TOO_LONG = "This expression takes too long: it was stopped after 2 seconds";
+// Calls that change what later ones are about, in the order in which they can be made again.
+const STATES: readonly CallName[] = ["setValueType", "setTransforms", "setSandwich",
+  "selectGroups"];
 
 // workerSource: the text of the bundled worker.ts. Where a worker cannot be made (or the page's
 // policy forbids it), the engine runs in the page's own thread.
@@ -38,6 +43,8 @@ interface Line {
   onMessage: (message: FromEngine) => void;
   onFailure: (what: string) => void;
   post(message: ToEngine, transfer: ArrayBufferLike[]): void;
+  // Ends the engine in the middle of what it does and starts an empty one; false: it cannot.
+  restart(): boolean;
   close(): void;
 }
 
@@ -48,6 +55,10 @@ class LocalLine implements Line {
 
   post(message: ToEngine): void {
     this.host.receive(message);
+  }
+
+  restart(): boolean {
+    return false;
   }
 
   close(): void {
@@ -64,9 +75,13 @@ class WorkerLine implements Line {
   private worker: Worker | null = null;
   private local: LocalLine | null = null;
 
-  constructor(source: string) {
+  constructor(private readonly source: string) {
+    this.start();
+  }
+
+  private start(): void {
     try {
-      const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+      const url = URL.createObjectURL(new Blob([this.source], { type: "text/javascript" }));
       const worker = new Worker(url);
       this.worker = worker;
       worker.onmessage = (event: MessageEvent<FromEngine>) => {
@@ -93,6 +108,14 @@ class WorkerLine implements Line {
     else this.worker?.postMessage(message, transfer as Transferable[]);
   }
 
+  restart(): boolean {
+    if (this.worker === null) return false;
+    this.worker.terminate();
+    this.waiting = [];
+    this.start();
+    return true;
+  }
+
   close(): void {
     this.worker?.terminate();
     this.local?.close();
@@ -116,6 +139,7 @@ class WorkerLine implements Line {
 }
 
 interface Pending {
+  message: ToEngine;
   resolve: (value: unknown) => void;
   reject: (error: Error) => void;
   onProgress: ((share: number) => void) | undefined;
@@ -125,6 +149,10 @@ class EngineClient implements Engine {
   private readonly line: Line;
   private readonly pending = new Map<number, Pending>();
   private nextId = 1;
+  // What another engine needs to be where this one is: the data, and the last call of each state.
+  private data: ToEngine[] = [];
+  private readonly states = new Map<CallName, unknown[]>();
+  private readonly refused = new Set<string>(); // expressions that took too long
 
   constructor(line: Line) {
     this.line = line;
@@ -134,6 +162,8 @@ class EngineClient implements Engine {
 
   load(bytes: Uint8Array, onProgress?: (share: number) => void): Promise<DocumentInfo> {
     const whole = bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice();
+    this.data = [{ kind: "bytes", bytes: whole.slice() }];
+    this.states.clear();
     this.line.post({ kind: "bytes", bytes: whole }, [whole.buffer]);
     onProgress?.(HANDED_OVER_SHARE);
     return this.loaded(onProgress);
@@ -145,7 +175,11 @@ class EngineClient implements Engine {
   ): Promise<DocumentInfo> {
     const count = Array.isArray(pieces) ? pieces.length : 0;
     let handedOver = 0;
+    const data: ToEngine[] = [];
+    this.data = data;
+    this.states.clear();
     for await (const text of pieces) {
+      data.push({ kind: "text", text });
       this.line.post({ kind: "text", text }, []);
       ++handedOver;
       if (count > 0) onProgress?.((HANDED_OVER_SHARE * handedOver) / count);
@@ -169,8 +203,27 @@ class EngineClient implements Engine {
     return this.call("layout", request);
   }
 
+  // A regular expression that backtracks without end cannot be stopped from within: its engine is
+  // ended, and another put in its place.
   search(query: SearchQuery): Promise<SearchAnswer> {
-    return this.call("search", query);
+    if (!query.regexp || query.text === "") return this.call("search", query);
+    const tooLong: SearchAnswer = { error: TOO_LONG, functions: 0, nodes: 0, totals: [] };
+    const key = JSON.stringify(query);
+    if (this.refused.has(key)) {
+      const none: SearchQuery = { ...query, text: "" };
+      return this.call("search", none).then(() => tooLong);
+    }
+    const id = this.nextId;
+    const answer = this.call("search", query);
+    const timer = setTimeout(() => {
+      const pending = this.pending.get(id);
+      if (pending === undefined || !this.line.restart()) return;
+      this.refused.add(key);
+      this.pending.delete(id);
+      this.bringBack();
+      pending.resolve(tooLong);
+    }, SEARCH_MS_MOST);
+    return answer.finally(() => clearTimeout(timer));
   }
 
   matchBeside(tree: TreeName, node: number, step: 1 | -1): Promise<number | null> {
@@ -214,6 +267,18 @@ class EngineClient implements Engine {
     this.rejectAll("the engine is closed");
   }
 
+  // Puts a new engine where the old one was, and asks it what that one still owed.
+  private bringBack(): void {
+    const owed = [...this.pending.values()];
+    for (const message of this.data) this.line.post(message, []);
+    this.line.post({ kind: "loaded", id: this.nextId++ }, []);
+    for (const name of STATES) {
+      const args = this.states.get(name);
+      if (args !== undefined) this.line.post({ kind: "call", id: this.nextId++, name, args }, []);
+    }
+    for (const { message } of owed) this.line.post(message, []);
+  }
+
   private loaded(onProgress?: (share: number) => void): Promise<DocumentInfo> {
     return this.ask((id) => ({ kind: "loaded", id }), onProgress) as Promise<DocumentInfo>;
   }
@@ -222,17 +287,19 @@ class EngineClient implements Engine {
     name: Name,
     ...args: Parameters<Engine[Name]>
   ): ReturnType<Engine[Name]> {
+    if (STATES.includes(name)) this.states.set(name, args);
     return this.ask((id) => ({ kind: "call", id, name, args })) as ReturnType<Engine[Name]>;
   }
 
   private ask(
-    message: (id: number) => ToEngine,
+    messageOf: (id: number) => ToEngine,
     onProgress?: (share: number) => void,
   ): Promise<unknown> {
     const id = this.nextId++;
+    const message = messageOf(id);
     return new Promise((resolve, reject) => {
-      this.pending.set(id, { resolve, reject, onProgress });
-      this.line.post(message(id), []);
+      this.pending.set(id, { message, resolve, reject, onProgress });
+      this.line.post(message, []);
     });
   }
 
