@@ -1,6 +1,7 @@
 """Reads the profile out of a page that vesta wrote, by docs/formats/page_data.md and nothing else."""
 import base64
 import gzip
+import itertools
 import json
 import re
 import struct
@@ -26,7 +27,7 @@ class Page:
     depth: list  # of nodes in preorder, the root first
     function: list
     self: dict  # (value type, side) -> value of each node
-    line_count: int
+    lines: dict  # (value type, side) -> {(function, line): (self, total)}
 
     def totals(self, key=(0, 0)):
         """The value of each node and all below it."""
@@ -122,15 +123,26 @@ def parse(data):
     for up in reader.column(count):
         depth.append(1 + depth[-1] - up)
     function = [0, *reader.column(count)]
-    self_values = {}
+    self_values, factors = {}, {}
     for tag, reader in sections:
         if tag == "SELF":
             key = reader.varint(), reader.varint()
             assert key not in self_values
-            factor = struct.unpack("<d", reader.take(8))[0]
-            self_values[key] = _values(reader, count + 1, factor)
-    line_count = parts["LINE"].varint() if "LINE" in parts else 0
-    return Page(meta, functions, depth, function, self_values, line_count)
+            factors[key] = struct.unpack("<d", reader.take(8))[0]
+            self_values[key] = _values(reader, count + 1, factors[key])
+    lines = _lines(parts["LINE"], factors) if "LINE" in parts else {}
+    return Page(meta, functions, depth, function, self_values, lines)
+
+
+def _lines(reader, factors):
+    count = reader.varint()
+    places = list(zip(itertools.accumulate(reader.column(count)), reader.column(count)))
+    lines = {}
+    for key, factor in sorted(factors.items()):
+        columns = [[int(value * factor) for value in reader.column(count)] for _ in range(2)]
+        lines[key] = dict(zip(places, zip(*columns)))
+    assert reader.at == len(reader.data)
+    return lines
 
 
 def load(path):
