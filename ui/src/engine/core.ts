@@ -138,7 +138,7 @@ export class EngineCore {
       restNodes: done.restNodes,
       restTotals: done.restTotals,
       zoomTotals: done.zoomTotals,
-      totals: totalsOf(tree, 0).map((total, side) => total * scales[side]),
+      totals: totalsOf(this.main.tree, 0).map((total, side) => total * scales[side]),
     };
   }
 
@@ -214,7 +214,7 @@ export class EngineCore {
       instances: sums.instances[func],
       parentTotal: totalsOf(tree, parent),
       zoomTotal: zoomTotal ?? totalsOf(tree, zoom.node),
-      rootTotal: totalsOf(tree, 0),
+      rootTotal: totalsOf(this.main.tree, 0),
       lines: this.linesOf(func),
     };
   }

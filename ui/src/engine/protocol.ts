@@ -73,7 +73,7 @@ export interface LayoutAnswer {
   restNodes: number;
   restTotals: number[];
   zoomTotals: number[]; // value of the zoomed part per side
-  totals: number[]; // of the root
+  totals: number[]; // of all: the root of "main"
 }
 
 // Of what search and legend select together (an empty text: the legend alone).
@@ -112,7 +112,7 @@ export interface NodeDetails {
   instances: number;
   parentTotal: number[];
   zoomTotal: number[];
-  rootTotal: number[];
+  rootTotal: number[]; // of all: the root of "main"
   // Lines of the function, most self value first; empty when the profile has none.
   lines: { file: string; line: number; self: number[]; total: number[] }[];
 }

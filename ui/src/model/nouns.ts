@@ -84,7 +84,7 @@ export type Transform =
   | { kind: "collapseRecursion"; func: number | null } // direct recursion; null = of all functions
   | { kind: "collapseLibrary"; image: string } // runs of its frames become one
   | { kind: "foldChains" }; // chains of single children without self value become one box
-// In a comparison: Diff = by the size of the difference, up or down, as `vesta diff` has it; Signed =
-// what grew apart from what shrank.
+// In a comparison: Diff = by the size of the difference, up or down, as `vesta diff` has it;
+// Signed = what grew apart from what shrank.
 export type TableOrder =
   | "name" | "self" | "total" | "image" | "selfDiff" | "totalDiff" | "selfSigned" | "totalSigned";

@@ -9,13 +9,14 @@ import { shareOf, sum } from "./format";
 import type { GraphPane } from "./graph_pane";
 import { MINIMAP_PX } from "./minimap";
 import { numberOf, resolveTransform } from "./named_transforms";
-import { makeScene } from "./scene";
+import { makeScene, ROW_PX } from "./scene";
 import { stateToText, type NamedTransform, type ViewState } from "./view_state";
 import { WorkQueue } from "./work_queue";
 
 // Boxes narrower than this are gathered in a rest. A picture of a small tree may have all of its
 // boxes; that of a large one must be drawn within a blink.
-const NARROWEST_PX: [nodesMost: number, px: number][] = [[30_000, 0.5], [200_000, 1], [Infinity, 2]];
+const NARROWEST_PX: [nodesMost: number, px: number][] =
+  [[30_000, 0.5], [200_000, 1], [Infinity, 2]];
 const NARROWEST_MINIMAP_PX = 1;
 const SANDWICH_ROWS_LEAST = 6; // room of callers or callees, beside the deeper of them
 const ROOT: Zoom = { node: 0, below: null };
@@ -263,7 +264,9 @@ export class ViewWork {
     const started = performance.now();
     const scenes = answers.map((answer) => this.sceneOf(answer));
     panes.forEach((pane, at) => {
-      pane.element.style.flexGrow = String(Math.max(SANDWICH_ROWS_LEAST, scenes[at].rows));
+      const rows = Math.max(SANDWICH_ROWS_LEAST, scenes[at].rows);
+      pane.element.style.flexGrow = String(rows);
+      pane.element.style.minHeight = `min(${rows * ROW_PX}px, 40%)`;
     });
     panes.forEach((pane, at) => {
       pane.setScene(scenes[at], view.isRootBelow(pane.tree), this.reveal);
