@@ -67,13 +67,25 @@ export class Toolbar {
       make("div", { class: "vesta-buttons" }, [this.turn, this.details, this.theme, help]),
     ]);
     const more = button({ class: "vesta-quiet vesta-more", testId: "more-button", label: "More",
-      aria: { expanded: "false" }, onClick: () => {
-        const isOpen = this.element.classList.toggle("open");
-        more.setAttribute("aria-expanded", String(isOpen));
-      } }, [icon("M2.5 4.5h11M2.5 8h11M2.5 11.5h11")]);
+      aria: { expanded: "false" },
+      onClick: () => this.setOpen(more, !this.element.classList.contains("open")),
+    }, [icon("M2.5 4.5h11M2.5 8h11M2.5 11.5h11")]);
     this.element = make("header", { class: "vesta-toolbar", testId: "toolbar" },
       [this.title, search, more, tools]);
+    this.element.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && this.element.classList.contains("open")) {
+        this.setOpen(more, false);
+        more.focus();
+        event.stopPropagation();
+      }
+    });
     this.listen();
+  }
+
+  // In narrow windows: the tools below the bar.
+  private setOpen(more: HTMLButtonElement, isOpen: boolean): void {
+    this.element.classList.toggle("open", isOpen);
+    more.setAttribute("aria-expanded", String(isOpen));
   }
 
   private listen(): void {
