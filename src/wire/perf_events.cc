@@ -34,13 +34,15 @@ base::Error PerfEventSamples::TooManyEvents() {
 size_t PerfEventSamples::EventOf(std::string_view name) {
   size_t i = 0;
   while (i < events_.size() && events_[i].name != name) ++i;
-  if (i == events_.size()) events_.push_back({std::string(name), 0, true, 0});
+  if (i == events_.size()) events_.push_back({.name = std::string(name)});
   return i;
 }
 
 void PerfEventSamples::Add(size_t event, profile::StackId stack, profile::LabelSetId labels,
-                           int64_t period) {
+                           std::optional<int64_t> known_period) {
   Event& row = events_[event];
+  const int64_t period = known_period.value_or(1);
+  row.has_periods = row.has_periods && known_period.has_value();
   if (row.sample_count++ == 0) row.period = period;
   row.same_period = row.same_period && row.period == period;
   samples_.push_back({stack, labels, static_cast<uint32_t>(event), period});
@@ -68,8 +70,8 @@ base::Result<void> PerfEventSamples::MoveTo(profile::Profile& profile) {
   for (size_t i = 0; i < events_.size(); ++i) {
     if (events_[i].sample_count == 0) continue;
     place[i] = types.size();
-    types.push_back(profile.InternValueType(
-        events_[i].name, CountsNanoseconds(events_[i].name) ? "nanoseconds" : "count"));
+    const bool is_time = CountsNanoseconds(events_[i].name) && events_[i].has_periods;
+    types.push_back(profile.InternValueType(events_[i].name, is_time ? "nanoseconds" : "count"));
   }
   if (types.size() - 1 > kEventsMax) return TooManyEvents();
   const size_t main = MainEvent();

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +18,7 @@ namespace vesta::wire {
 //        of one event only, since a sum over unlike events says nothing: of the first one that
 //        measures time or cycles, else of the first; it is the default type's, too. Events without
 //        samples are left out, unless there is no sample at all.
-// Units: nanoseconds for cpu-clock and task-clock, else count.
+// Units: nanoseconds for cpu-clock and task-clock where periods are known, else count.
 // Cost:  24 bytes per sample.
 class PerfEventSamples {
  public:
@@ -26,6 +27,7 @@ class PerfEventSamples {
     int64_t period = 0;  // of its first sample
     bool same_period = true;
     uint64_t sample_count = 0;
+    bool has_periods = true;  // else each sample counts as one
   };
 
   // A sample has a value for each of them.
@@ -38,7 +40,8 @@ class PerfEventSamples {
   size_t event_count() const { return events_.size(); }
   // The event of this name; a new one where there is none.
   size_t EventOf(std::string_view name);
-  void Add(size_t event, profile::StackId stack, profile::LabelSetId labels, int64_t period);
+  void Add(size_t event, profile::StackId stack, profile::LabelSetId labels,
+           std::optional<int64_t> period);
   void AddTime(int64_t time_ns);
 
   // Sets sample types, default type, period and duration of `profile`, which gave out the ids, and

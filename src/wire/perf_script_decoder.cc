@@ -40,6 +40,8 @@ bool IsFrameInHeader(std::string_view rest) {
 
 class Decoder {
  public:
+  explicit Decoder(bool is_bare) : is_bare_(is_bare) {}
+
   Result<void> AddLine(std::string_view line, size_t line_number) {
     if (line.starts_with('#')) return {};
     if (line.find_first_not_of(" \t") == std::string_view::npos) {
@@ -47,6 +49,7 @@ class Decoder {
       return {};
     }
     const bool is_indented = line.front() == ' ' || line.front() == '\t';
+    if (is_bare_) return AddBareLine(line);
     if (const auto header = ParsePerfScriptHeader(line, true)) return StartSample(*header);
     // Behind a frame on the header's line, other samples follow, not frames.
     if (is_indented && in_sample_ && !frame_in_header_) {
@@ -81,6 +84,22 @@ class Decoder {
     std::string_view text;  // the lines that it was read from
   };
 
+  // Frames begin with a tab. Other lines are headers: the first one behind an empty line, or, where
+  // there are no call chains, each that holds a frame.
+  Result<void> AddBareLine(std::string_view line) {
+    const bool is_chain = line.front() == '\t';
+    const size_t at = FindPerfScriptFrame(line);
+    const bool has_frame = at != std::string_view::npos;
+    if (!is_chain && (!in_sample_ || (frame_in_header_ && has_frame)))
+      return StartSample(ParsePerfScriptBareHeader(line));
+    if (!in_sample_) RETURN_IF_ERROR(StartSample({}));
+    if (is_chain && at == 1)
+      AddFrame(*ParsePerfScriptFrame(line), line);
+    else if (!frames_.empty())
+      AddPlace(ParsePerfScriptPlace(line), line);
+    return {};
+  }
+
   Result<void> StartSample(const PerfScriptHeader& header) {
     EndSample();
     in_record_ = header.is_record;
@@ -89,10 +108,11 @@ class Decoder {
     event_ = samples_.EventOf(header.event.empty() ? "event" : header.event);
     if (samples_.event_count() > PerfEventSamples::kEventsMax)
       return PerfEventSamples::TooManyEvents();
-    period_ = header.period.value_or(1);
+    period_ = header.period;
     sample_labels_ = Labels(header);
     if (header.time_ns.has_value()) samples_.AddTime(*header.time_ns);
-    if (!IsFrameInHeader(header.rest)) return {};
+    const bool has_frame = is_bare_ ? !header.rest.empty() : IsFrameInHeader(header.rest);
+    if (!has_frame) return {};
     frame_in_header_ = true;
     AddFrame(*ParsePerfScriptFrame(header.rest), header.rest);
     return {};
@@ -189,7 +209,8 @@ class Decoder {
       labels_.push_back(profile_.TextLabel(profile::kLabelProcess, header.comm));
     if (header.pid.has_value())
       labels_.push_back(profile_.NumberLabel(profile::kLabelPid, *header.pid));
-    labels_.push_back(profile_.NumberLabel(profile::kLabelTid, header.tid));
+    if (header.tid.has_value())
+      labels_.push_back(profile_.NumberLabel(profile::kLabelTid, *header.tid));
     return profile_.InternLabels(labels_);
   }
 
@@ -198,12 +219,14 @@ class Decoder {
   std::unordered_map<std::string_view, LocationId> locations_;
   std::unordered_map<std::string_view, MappingId> mappings_;
 
+  const bool is_bare_;  // headers may say anything
+
   // The sample that is being read.
   bool in_sample_ = false;
   bool in_record_ = false;  // below a PERF_RECORD_... line
   bool frame_in_header_ = false;
   size_t event_ = 0;
-  int64_t period_ = 0;
+  std::optional<int64_t> period_;
   profile::LabelSetId sample_labels_;
   std::vector<NamedFrame> frames_;
 
@@ -218,7 +241,7 @@ Result<Profile> DecodePerfScript(std::string_view text) {
   if (text.substr(0, 64).find('\0') != std::string_view::npos)
     return LineError(1, "is no text; convert UTF-16 first: iconv -f UTF-16 -t UTF-8 FILE");
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
-  Decoder decoder;
+  Decoder decoder(IsBarePerfScript(text));
   for (size_t line_number = 1; !text.empty(); ++line_number) {
     const size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);

@@ -8,6 +8,7 @@ namespace vesta::wire {
 namespace {
 
 constexpr std::string_view kInlined = "(inlined)";
+constexpr size_t kAddressColumns = 16;
 constexpr size_t kTimeFractionDigitsMin = 6;
 constexpr size_t kTimeFractionDigitsMax = 9;
 
@@ -73,10 +74,15 @@ bool ReadIds(std::string_view word, PerfScriptHeader& header) {
   };
   const size_t slash = word.find('/');
   header.pid.reset();
-  if (slash == std::string_view::npos) return read(word, header.tid);
   int64_t pid = 0;
-  if (!read(word.substr(0, slash), pid) || !read(word.substr(slash + 1), header.tid)) return false;
-  header.pid = pid;
+  int64_t tid = 0;
+  if (slash != std::string_view::npos) {
+    if (!read(word.substr(0, slash), pid)) return false;
+    header.pid = pid;
+    word.remove_prefix(slash + 1);
+  }
+  if (!read(word, tid)) return false;
+  header.tid = tid;
   return true;
 }
 
@@ -137,6 +143,41 @@ bool ReadFields(std::string_view text, bool needs_time, PerfScriptHeader& header
   return ReadEvent(text, header);
 }
 
+// Calls visit(line) for the first lines that say anything, until it returns true.
+template <typename Visit>
+void VisitLines(std::string_view text, const Visit& visit) {
+  constexpr size_t kLinesMax = 200;
+  for (size_t i = 0; i < kLinesMax && !text.empty(); ++i) {
+    const size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (Trimmed(line).empty() || line.front() == '#') continue;
+    if (visit(line)) return;
+  }
+}
+
+// Reads "[ids] [cpu] [misc] [time:] [period] [event:]"; false when anything else is there.
+bool ReadBareFields(std::string_view text, PerfScriptHeader& header) {
+  const std::string_view comm = header.comm;
+  header = {};
+  header.comm = comm;
+  std::string_view word = TakeWord(text);
+  const auto take_if = [&](bool is_there) {
+    if (is_there) word = TakeWord(text);
+  };
+  take_if(ReadIds(word, header));
+  take_if(IsCpu(word));
+  take_if(IsMisc(word));
+  header.time_ns = TimeOf(word);
+  take_if(header.time_ns.has_value());
+  if (AreDigits(word)) header.period = Number(word);
+  take_if(header.period.has_value());
+  if (word.size() > 1 && word.ends_with(':')) header.event = word.substr(0, word.size() - 1);
+  take_if(!header.event.empty());
+  return word.empty();
+}
+
 // Where " (" begins the dso behind a symbol without an offset. A dso is nearly always a path or
 // in brackets; both it and the symbol may hold " (".
 size_t DsoOf(std::string_view text) {
@@ -160,6 +201,61 @@ std::optional<PerfScriptHeader> ParsePerfScriptHeader(std::string_view line, boo
     return header;
   }
   return std::nullopt;
+}
+
+PerfScriptHeader ParsePerfScriptBareHeader(std::string_view line) {
+  const size_t frame = std::min(FindPerfScriptFrame(line), line.size());
+  const std::string_view text = line.substr(0, frame);
+  PerfScriptHeader header;
+  bool is_read = false;
+  for (size_t i = 0; i < text.size() && !is_read; ++i) {
+    if (IsSpace(text[i]) || (i > 0 && !IsSpace(text[i - 1]))) continue;
+    header.comm = Trimmed(text.substr(0, i));
+    is_read = ReadBareFields(text.substr(i), header);
+  }
+  if (!is_read) {
+    header = {};
+    header.comm = Trimmed(text);
+  }
+  header.rest = line.substr(frame);
+  return header;
+}
+
+size_t FindPerfScriptFrame(std::string_view line) {
+  for (size_t end = kAddressColumns; end <= line.size(); ++end) {
+    if (!IsHexDigit(line[end - 1]) || (end < line.size() && line[end] != ' ')) continue;
+    const size_t start = end - kAddressColumns;
+    if (start > 0 && !IsSpace(line[start - 1])) continue;
+    const size_t digits = line.find_first_not_of(' ', start);
+    const auto address = line.substr(digits, end - digits);
+    if (std::all_of(address.begin(), address.end(), IsHexDigit)) return start;
+  }
+  return std::string_view::npos;
+}
+
+bool HasPerfScriptFrames(std::string_view text) {
+  bool has_frames = false;
+  VisitLines(text, [&](std::string_view line) {
+    const size_t frame = FindPerfScriptFrame(line);
+    if (line.front() == '\t') {
+      has_frames = frame == 1;
+      return true;
+    }
+    // A folded stack may look like that, too; but it ends in its count.
+    const bool is_folded = AreDigits(line.substr(line.find_last_of(" \t") + 1));
+    has_frames = frame != std::string_view::npos && !is_folded;
+    return has_frames;
+  });
+  return has_frames;
+}
+
+bool IsBarePerfScript(std::string_view text) {
+  bool is_header = false;
+  VisitLines(text, [&](std::string_view line) {
+    is_header = ParsePerfScriptHeader(line, true) || ParsePerfScriptHeader(line, false);
+    return true;
+  });
+  return !is_header && HasPerfScriptFrames(text);
 }
 
 std::optional<PerfScriptFrame> ParsePerfScriptFrame(std::string_view line) {

@@ -21,9 +21,9 @@ std::string Describe(std::string_view line, bool needs_time) {
     return value.has_value() ? std::to_string(*value) : std::string("-");
   };
   const size_t rest = std::min(header->rest.find_first_not_of(' '), header->rest.size());
-  return std::string(header->comm) + "|" + number(header->pid) + "/" + std::to_string(header->tid) +
-         "|" + number(header->time_ns) + "|" + number(header->period) + "|" +
-         std::string(header->event) + "|" + std::string(header->rest.substr(rest));
+  return std::string(header->comm) + "|" + number(header->pid) + "/" + number(header->tid) + "|" +
+         number(header->time_ns) + "|" + number(header->period) + "|" + std::string(header->event) +
+         "|" + std::string(header->rest.substr(rest));
 }
 
 struct HeaderCase {
@@ -239,6 +239,58 @@ TEST(PerfScriptTest, LinesOfSourcesBelongToTheFrameAbove) {
   EXPECT_EQ(lines[1].line, 8);
   EXPECT_EQ(profile->String(profile->function(lines[1].function).file), "w.c");
   EXPECT_EQ(profile->location(stack[2]).lines[0].line, 0);
+}
+
+// -F leaves out whatever it is told to: what perf 6.12 prints for the fields that are named.
+TEST(PerfScriptTest, AnyFieldsMayBeMissing) {
+  struct Case {
+    std::string_view fields;
+    std::string_view header;
+    std::string_view wanted;
+  };
+  for (const Case& row :
+       std::initializer_list<Case>{{"comm,pid", "my app 28915 \n", "my app;main;leaf"},
+                                   {"comm", "w \n", "w;main;leaf"},
+                                   {"none", "\n", "main;leaf"},
+                                   {"pid", "28915 \n", "main;leaf"},
+                                   {"comm,pid,tid", "w 28915/28916 \n", "w;main;leaf"},
+                                   {"comm,pid,period", "w 28915    2004008 \n", "w;main;leaf"},
+                                   {"comm,pid,cpu", "w 28915 [003] \n", "w;main;leaf"},
+                                   {"time", "29692.170530: \n", "main;leaf"},
+                                   {"comm,time", "w 29692.170530: \n", "w;main;leaf"},
+                                   {"event", "cpu-clock: \n", "main;leaf"},
+                                   {"comm,event", "w cpu-clock: \n", "w;main;leaf"}}) {
+    std::string text;
+    std::string flat;
+    for (int i = 0; i < 2; ++i) {
+      text += std::string(row.header) +
+              "\t            1145 leaf (/w)\n\t        ffff117b main (/w)\n\n";
+      // Without call chains the frame follows in the same line.
+      flat += std::string(row.header.substr(0, row.header.size() - 1)) +
+              "     ffffcd48f140 leaf (/w)\n";
+    }
+    EXPECT_EQ(Folded(text), std::string(row.wanted) + " 2\n") << row.fields;
+    const size_t main = row.wanted.find("main;");
+    EXPECT_EQ(Folded(flat), std::string(row.wanted).erase(main, 5) + " 2\n") << row.fields;
+    for (size_t dso = flat.find(" (/w)"); dso != std::string::npos; dso = flat.find(" (/w)"))
+      flat.erase(dso, 5);
+    EXPECT_EQ(Folded(flat), std::string(row.wanted).erase(main, 5) + " 2\n") << row.fields;
+  }
+  const auto profile = DecodePerfScript(
+      "w 12 \n\t            1145 leaf (/w)\n  w.c:7\n\n"
+      "w 12 \n\n");
+  ASSERT_TRUE(profile.ok()) << profile.error().message();
+  EXPECT_EQ(profile->sample_count(), 2u);
+  EXPECT_EQ(Folded("w \n\t            1145 leaf\n\tno 0123456789abcdef frame\n"), "w;leaf 1\n");
+  EXPECT_EQ(profile->location(profile::LocationId{0}).lines[0].line, 7);
+  EXPECT_EQ(profile->String(profile->labels(profile->sample_labels(0))[1].key), "tid");
+}
+
+TEST(PerfScriptTest, ClocksWithoutAPeriodCountSamples) {
+  const auto profile = DecodePerfScript("a 1 2.000001: cpu-clock:\n\t10 main (/a)\n\n");
+  ASSERT_TRUE(profile.ok());
+  EXPECT_EQ(profile->String(profile->sample_types()[1].type), "cpu-clock");
+  EXPECT_EQ(profile->String(profile->sample_types()[1].unit), "count");
 }
 
 TEST(PerfScriptTest, EventsOfTheProcessAreNoSamples) {

@@ -5,6 +5,8 @@
 #include <cctype>
 #include <optional>
 
+#include "src/wire/perf_script_lines.h"
+
 namespace vesta::wire {
 namespace {
 
@@ -192,16 +194,18 @@ bool IsPerfHeading(std::string_view line) {
   }
 }
 
-bool LooksLikePerfScript(std::string_view text) {
+bool LooksLikePerfScript(std::string_view all) {
+  std::string_view text = all;
   constexpr size_t kLinesMax = 200;
   for (size_t i = 0; i < kLinesMax && !text.empty(); ++i) {
     const size_t end = text.find('\n');
     const std::string_view line = text.substr(0, end);
     text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
     if (line.empty() || line.front() == '#' || line == "\r") continue;
-    return IsPerfHeading(line.back() == '\r' ? line.substr(0, line.size() - 1) : line);
+    if (IsPerfHeading(line.back() == '\r' ? line.substr(0, line.size() - 1) : line)) return true;
+    break;
   }
-  return false;
+  return HasPerfScriptFrames(all);
 }
 
 // A pprof message always holds bytes below 0x20 near its start; text holds none but white space.

@@ -95,6 +95,14 @@ TEST(ProfileFormatTest, ContentTellsWhatToRead) {
       {"Web Content 3 12/13 1.2: cycles:\r\n", ProfileFormat::kPerfScript},
       {"    swapper     0 1.2: cycles: ffff do_idle (x)\n", ProfileFormat::kPerfScript},
       {"[stack] 5;a 1.2: 3\n", ProfileFormat::kFolded},
+      {"\nw 12 \n\t            1145 leaf (/w)\n\n", ProfileFormat::kPerfScript},
+      {"w\n\nw\n\t            1145 leaf\n", ProfileFormat::kPerfScript},
+      {"\n\t            1145 \n", ProfileFormat::kPerfScript},
+      {"  w 12      5638cd48f140 leaf (/w)\r\n", ProfileFormat::kPerfScript},
+      {"     5638cd48f140 leaf\n", ProfileFormat::kPerfScript},
+      {"0123456789abcdef 12\n", ProfileFormat::kFolded},
+      {"a 0123456789abcdef 12\na 0123456789abcde 12\n", ProfileFormat::kFolded},
+      {"\ta;b 12\n", ProfileFormat::kFolded},
   };
   for (const auto& c : cases) {
     EXPECT_EQ(SpecOf(SniffFormat(c.bytes).format).word, SpecOf(c.format).word) << c.bytes;
