@@ -59,6 +59,16 @@ def test_search_by_regular_expression_and_case(opened):
     assert opened.number("match-functions") == 0
 
 
+def test_details_list_the_callers_nearest_first_and_lead_there(opened):
+    opened.select("parse_json")
+    opened.click("details-button")
+    steps = opened.part("details-path").locator("button")
+    opened.eventually(steps.all_inner_texts, ["serve(Request const&)", "main", "server", "all"])
+    steps.nth(1).click()
+    opened.settle()
+    assert opened.fact("zoom-name") == "main"
+
+
 def test_an_expression_that_never_ends_is_stopped_and_nothing_is_lost(opened):
     opened.transform("db::read", "hideStacks")
     opened.zoom("query")

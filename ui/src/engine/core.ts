@@ -207,6 +207,7 @@ export class EngineCore {
       node,
       func: describeFunction(this.functions, this.groups, func),
       path,
+      names: path.map((step) => this.functions.name(tree.func[step])),
       self: selfOf(tree, node),
       total: totalsOf(tree, node),
       allSelf: sums.self.map((self) => self[func]),

@@ -206,6 +206,7 @@ test("details hold this instance, all instances, and lines", async () => {
   const details = await engine.details("main", 2, { node: 1, below: null });
   assert.equal(details.func.name, "f");
   assert.deepEqual(details.path, [0, 1, 2]);
+  assert.deepEqual(details.names, ["all", "a", "f"]);
   assert.deepEqual([details.self, details.total], [[1], [3]]);
   assert.deepEqual([details.allSelf, details.allTotal, details.instances], [[7], [7], 3]);
   assert.deepEqual([details.parentTotal, details.zoomTotal, details.rootTotal], [[3], [3], [15]]);

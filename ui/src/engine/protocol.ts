@@ -105,6 +105,7 @@ export interface NodeDetails {
   node: number;
   func: FunctionInfo;
   path: number[]; // nodes root first, ends with this one
+  names: string[]; // of the path's functions
   self: number[]; // this instance, per side
   total: number[];
   allSelf: number[]; // all instances

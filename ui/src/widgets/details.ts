@@ -1,5 +1,5 @@
 // The panel beside the graph: all that is known of the selected box, and what can be done with it.
-import type { FunctionInfo, NodeDetails } from "../engine/protocol";
+import type { FunctionInfo, NodeDetails, TreeName } from "../engine/protocol";
 import { actionsFor, type ActionId, type Target } from "./actions";
 import { button, icon, make } from "./dom";
 import { formatCount, formatShare, formatSigned, formatValue, shareOf, sum } from "./format";
@@ -54,7 +54,7 @@ export class Details {
       parts.push(linesOf(details, facts.unit));
     }
     if (facts.path.length > 1) {
-      parts.push(this.pathOf(facts.path));
+      parts.push(this.pathOf(facts.path, facts.target.tree));
     }
     this.body.replaceChildren(...parts);
   }
@@ -70,11 +70,12 @@ export class Details {
       buttons);
   }
 
-  private pathOf(path: { label: string; node: number }[]): HTMLElement {
+  private pathOf(path: { label: string; node: number }[], tree: TreeName): HTMLElement {
     const steps = path.slice(0, -1).reverse().map((step) => make("li", {}, [
       button({ class: "vesta-path-step", text: step.label, title: step.label,
         onClick: () => this.events.zoom(step.node) })]));
-    return make("section", {}, [make("h3", { text: "Called by" }),
+    const title = tree === "callers" ? "Calls" : "Called by";
+    return make("section", {}, [make("h3", { text: title }),
       make("ol", { class: "vesta-path", testId: "details-path" }, steps)]);
   }
 }

@@ -368,9 +368,8 @@ export class ViewWork {
       parts.details.show({ target, details: null, path: [], unit });
       return;
     }
-    const [details, names] = await Promise.all([
-      engine.details(tree, node, this.zooms[tree]), engine.stackNames(tree, node)]);
-    const path = details.path.map((step, at) => ({ label: names[at] ?? "", node: step }));
+    const details = await engine.details(tree, node, this.zooms[tree]);
+    const path = details.path.map((step, at) => ({ label: details.names[at], node: step }));
     parts.details.show({ target, details, path, unit });
   }
 
