@@ -125,6 +125,18 @@ base::Result<std::string> Gunzip(std::string_view bytes, uint64_t size_bytes_max
   return out;
 }
 
+std::string GunzipStart(std::string_view bytes, size_t size_bytes_max) {
+  InflateStream stream;
+  std::string out(size_bytes_max, '\0');
+  stream->next_in = InputPointer(bytes);
+  stream->avail_in = static_cast<uInt>(std::min(bytes.size(), kPieceBytesMax));
+  stream->next_out = reinterpret_cast<Bytef*>(out.data());
+  stream->avail_out = static_cast<uInt>(out.size());
+  ::inflate(stream.get(), Z_SYNC_FLUSH);
+  out.resize(out.size() - stream->avail_out);
+  return out;
+}
+
 std::string HumanBytes(uint64_t size_bytes) {
   static constexpr std::array<const char*, 7> kUnits = {"bytes", "KiB", "MiB", "GiB",
                                                         "TiB",   "PiB", "EiB"};

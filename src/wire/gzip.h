@@ -37,6 +37,9 @@ bool IsGzip(std::string_view bytes);
 //         would become larger than size_bytes_max.
 base::Result<std::string> Gunzip(std::string_view bytes, uint64_t size_bytes_max);
 
+// The first bytes of what it holds, fewer where it ends or is damaged before.
+std::string GunzipStart(std::string_view bytes, size_t size_bytes_max);
+
 // "4.0 GiB", for messages.
 std::string HumanBytes(uint64_t size_bytes);
 

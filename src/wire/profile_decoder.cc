@@ -46,6 +46,11 @@ Error NameFormat(const Error& error, ProfileFormat format) {
   return error.Context(std::string(SpecOf(format).title));
 }
 
+Error IsNoProfile(std::string_view what_it_is) {
+  return Error(ErrorCode::kUnsupported,
+               std::string(what_it_is) + "; vesta reads " + ReadableFormats());
+}
+
 // Why a file could not be read: its own fault, or it is something else than what was tried.
 Error Explain(const Error& error, const Sniffed& sniffed, const DecodeOptions& options) {
   if (options.from && *options.from != sniffed.format && sniffed.otherwise.empty()) {
@@ -55,15 +60,29 @@ Error Explain(const Error& error, const Sniffed& sniffed, const DecodeOptions& o
   }
   if (options.from || sniffed.otherwise.empty())
     return NameFormat(error, options.from.value_or(sniffed.format));
-  return Error(ErrorCode::kUnsupported,
-               std::string(sniffed.otherwise) + "; vesta reads " + ReadableFormats());
+  return IsNoProfile(sniffed.otherwise);
 }
 
 }  // namespace
 
+Result<void> CheckStart(std::string_view first_bytes, const std::string& name,
+                        const DecodeOptions& options) {
+  if (options.from) return {};
+  constexpr size_t kUnpackedBytes = 4096;
+  std::string plain;
+  if (IsGzip(first_bytes)) {
+    plain = GunzipStart(first_bytes, kUnpackedBytes);
+    first_bytes = plain;
+  }
+  const std::string_view otherwise = NoProfileByStart(first_bytes);
+  if (otherwise.empty()) return {};
+  return IsNoProfile(otherwise).Context(name);
+}
+
 Result<Profile> DecodeProfile(std::string_view bytes, const std::string& name,
                               const DecodeOptions& options) {
   if (bytes.empty()) return Error(ErrorCode::kCorrupt, name + ": it is empty");
+  RETURN_IF_ERROR(CheckStart(bytes, name, options));
   std::string plain;
   if (IsGzip(bytes)) {
     auto result = Gunzip(bytes, options.size_bytes_max);

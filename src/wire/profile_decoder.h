@@ -24,4 +24,10 @@ struct DecodeOptions {
 base::Result<profile::Profile> DecodeProfile(std::string_view bytes, const std::string& name,
                                              const DecodeOptions& options = {});
 
+// Refuses what is told by its first bytes to be no profile, before the rest is read or unpacked: it
+// may be gigabytes of zeros.
+// Errors: as DecodeProfile's.
+base::Result<void> CheckStart(std::string_view first_bytes, const std::string& name,
+                              const DecodeOptions& options);
+
 }  // namespace vesta::wire

@@ -51,6 +51,13 @@ TEST(ProfileDecoderTest, ErrorsSayWhatTheFileIs) {
        "it is a CPU profile of gperftools in pprof's old format; `go tool pprof -proto` converts "
        "it" +
            std::string(kList)},
+      {"\x28\xb5\x2f\xfd\x04", "it is packed by zstd; unpack it first" + std::string(kList)},
+      {std::string_view("\xfd"
+                        "7zXZ\0",
+                        6),
+       "it is packed by xz; unpack it first" + std::string(kList)},
+      {"BZh91AY\x01", "it is packed by bzip2; unpack it first" + std::string(kList)},
+      {"PK\x03\x04", "it is a zip archive; unpack it first" + std::string(kList)},
       {"<svg>\n", "it is HTML, XML or SVG, which vesta does not read" + std::string(kList)},
       {"some notes\n", "no folded stacks: line 1 does not end in a space and a whole number"},
       {"\x1f\x8b\x08", "gzip data is truncated: it ends at byte 3"},
@@ -68,6 +75,8 @@ TEST(ProfileDecoderTest, ErrorsSayWhatTheFileIs) {
   };
   for (const auto& c : cases) EXPECT_EQ(ErrorOf(c.bytes), "f: " + c.message);
   EXPECT_EQ(ErrorOf(Packed("")), "f: it is empty inside gzip");
+  EXPECT_EQ(ErrorOf(Packed(Packed("a 1\n"))),
+            "f: it is packed by gzip twice; unpack it first" + std::string(kList));
   EXPECT_EQ(ErrorOf("<module>;f 3\n"), "read") << "folded, although it begins like HTML";
 }
 

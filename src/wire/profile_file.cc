@@ -24,9 +24,12 @@ using base::ErrorCode;
 using base::Result;
 using profile::Profile;
 
-Result<std::string> ReadAll(int fd, uint64_t size_bytes_max) {
+Result<std::string> ReadAll(int fd, const std::string& name, const DecodeOptions& options) {
+  const uint64_t size_bytes_max = options.size_bytes_max;
   const Error too_large(ErrorCode::kExhausted,
-                        "it is larger than the limit of " + HumanBytes(size_bytes_max));
+                        name + ": it is larger than the limit of " + HumanBytes(size_bytes_max));
+  constexpr size_t kStartBytes = size_t{64} << 10;
+  bool is_checked = false;
   struct ::stat status;
   if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
       static_cast<uint64_t>(status.st_size) > size_bytes_max)
@@ -36,12 +39,16 @@ Result<std::string> ReadAll(int fd, uint64_t size_bytes_max) {
   while (true) {
     // One byte more than the limit tells that there are more.
     if (used == bytes.size())
-      bytes.resize(std::min(std::max(used * 2, size_t{64} << 10), size_bytes_max + 1));
+      bytes.resize(std::min(std::max(used * 2, kStartBytes), size_bytes_max + 1));
     const ssize_t count = ::read(fd, bytes.data() + used, bytes.size() - used);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return ErrnoError("reading", errno);
+    if (count < 0) return ErrnoError("reading", errno).Context(name);
     if (count == 0) break;
     used += static_cast<size_t>(count);
+    if (!is_checked && used >= kStartBytes) {
+      RETURN_IF_ERROR(CheckStart(std::string_view(bytes).substr(0, used), name, options));
+      is_checked = true;
+    }
     if (used > size_bytes_max) return too_large;
   }
   bytes.resize(used);
@@ -131,15 +138,13 @@ Result<void> WriteBeside(const Target& target, std::string_view bytes) {
 
 Result<Profile> ReadProfileFile(const std::string& path, const DecodeOptions& options) {
   if (path == "-") {
-    auto bytes = ReadAll(STDIN_FILENO, options.size_bytes_max);
-    if (!bytes.ok()) return std::move(bytes).error().Context("standard input");
-    return DecodeProfile(*bytes, "standard input", options);
+    ASSIGN_OR_RETURN(const std::string bytes, ReadAll(STDIN_FILENO, "standard input", options));
+    return DecodeProfile(bytes, "standard input", options);
   }
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (file.fd() < 0) return ErrnoError("opening " + path, errno);
-  auto bytes = ReadAll(file.fd(), options.size_bytes_max);
-  if (!bytes.ok()) return std::move(bytes).error().Context(path);
-  return DecodeProfile(*bytes, path, options);
+  ASSIGN_OR_RETURN(const std::string bytes, ReadAll(file.fd(), path, options));
+  return DecodeProfile(bytes, path, options);
 }
 
 Result<void> CheckOutputPath(const std::string& path) {

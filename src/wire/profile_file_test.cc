@@ -156,8 +156,19 @@ TEST_F(ProfileFileTest, RefusesHugeFilesWithoutReadingThem) {
   EXPECT_NE(result.error().message().find("larger than the limit of 4.0 GiB"), std::string::npos);
 }
 
+TEST_F(ProfileFileTest, WhatBeginsLikeNoProfileIsNotReadToItsEnd) {
+  const DecodeOptions options = {.size_bytes_max = 200'000};
+  EXPECT_NE(ReadProfileFile("/dev/zero", options).error().message().find("in no format"),
+            std::string::npos);
+  GzipWriter gzip(1);
+  for (int i = 0; i < 10; ++i) gzip.Write(std::string(100'000, '\0'));
+  Put(Path("zeros.gz"), gzip.Finish());
+  EXPECT_NE(ReadProfileFile(Path("zeros.gz"), options).error().message().find("in no format"),
+            std::string::npos);
+}
+
 TEST_F(ProfileFileTest, EndlessInputIsReadUpToTheLimit) {
-  EXPECT_NE(ReadProfileFile("/dev/zero", {.size_bytes_max = 100'000})
+  EXPECT_NE(ReadProfileFile("/dev/zero", {.from = ProfileFormat::kPprof, .size_bytes_max = 100'000})
                 .error()
                 .message()
                 .find("larger than the limit"),

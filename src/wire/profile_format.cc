@@ -240,6 +240,13 @@ std::string_view OtherKind(std::string_view bytes) {
       {"heap profile:", "it is in pprof's old text format; `go tool pprof -proto` converts it"},
       {"--- ", "it is in one of pprof's old text formats; `go tool pprof -proto` converts it"},
       {"\x7f\x45LF", "it is a program and no profile"},
+      {"\x1f\x8b", "it is packed by gzip twice; unpack it first"},
+      {"\xfd"
+       "7zXZ",
+       "it is packed by xz; unpack it first"},
+      {"\x28\xb5\x2f\xfd", "it is packed by zstd; unpack it first"},
+      {"BZh", "it is packed by bzip2; unpack it first"},
+      {"PK\x03\x04", "it is a zip archive; unpack it first"},
       {"<", "it is HTML, XML or SVG, which vesta does not read"},
   };
   for (const Known& known : kKnown) {
@@ -311,6 +318,16 @@ Result<OutputFormat> FormatOfWordAndName(std::string_view word, std::string_view
   ASSIGN_OR_RETURN(const ProfileFormat format, WritableFormatOfWord(word));
   if (format == ProfileFormat::kPprof) return OutputFormat{format, !path.ends_with(".pb")};
   return OutputFormat{format, SpecOf(format).may_be_packed && path.ends_with(".gz")};
+}
+
+std::string_view NoProfileByStart(std::string_view bytes) {
+  constexpr size_t kStartBytes = 64;
+  if (bytes.size() < kStartBytes) return {};
+  const std::string_view start = bytes.substr(0, kStartBytes);
+  const Sniffed sniffed = SniffFormat(start);
+  // Text may turn out as folded stacks of odd names, and a byte that begins a pprof as one.
+  if (sniffed.format != ProfileFormat::kPprof || MayBePprof(start)) return {};
+  return sniffed.otherwise;
 }
 
 Sniffed SniffFormat(std::string_view bytes) {

@@ -64,6 +64,10 @@ struct Sniffed {
   std::string_view otherwise;
 };
 
+// What they are that begin like this, when no format does: a sentence as in Sniffed; "" = they may
+// be a profile. 64 bytes tell, more are not looked at.
+std::string_view NoProfileByStart(std::string_view bytes);
+
 // `bytes` without gzip around them. Cost: JSON may be looked at to its end, once.
 Sniffed SniffFormat(std::string_view bytes);
 
