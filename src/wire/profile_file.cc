@@ -114,8 +114,15 @@ Result<void> WriteDirectly(const std::string& path, std::string_view bytes) {
   return {};
 }
 
+// A name beside the target that says whose it is; a long name is cut, so that it still fits.
+std::string TemporaryName(const std::string& path) {
+  const std::string ending = ".tmp-" + std::to_string(::getpid());
+  const size_t name = path.rfind('/') + 1;  // 0 without a '/'
+  return path.substr(0, name) + path.substr(name, NAME_MAX - ending.size()) + ending;
+}
+
 Result<void> WriteBeside(const Target& target, std::string_view bytes) {
-  const std::string temporary = target.path + ".tmp-" + std::to_string(::getpid());
+  const std::string temporary = TemporaryName(target.path);
   const bool has_old_file = target.old_file.has_value();
   ::unlink(temporary.c_str());  // of a process with this pid that was killed
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

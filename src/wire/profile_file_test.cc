@@ -74,6 +74,14 @@ TEST_F(ProfileFileTest, PathsThatCannotWorkAreToldBeforehand) {
   EXPECT_FALSE(CheckOutputPath("/tmp").ok());
 }
 
+TEST_F(ProfileFileTest, TheLongestNameIsWritten) {
+  const std::string name = std::string(252, 'n') + ".pb";
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(WriteWholeFile(Path(name), Plain(profile_)).ok());
+  EXPECT_EQ(Bytes(Path(name)), Plain(profile_));
+  EXPECT_EQ(FileCount(), 1u);
+  EXPECT_FALSE(WriteWholeFile(Path(name + "x"), Plain(profile_)).ok());
+}
+
 TEST_F(ProfileFileTest, OldFileKeepsItsModeAndLinksStayLinks) {
   Put(Path("real.pb"), "old");
   ASSERT_EQ(::chmod(Path("real.pb").c_str(), 0640), 0);
