@@ -208,13 +208,21 @@ bool LooksLikePerfScript(std::string_view all) {
   return HasPerfScriptFrames(all);
 }
 
-// A pprof message always holds bytes below 0x20 near its start; text holds none but white space.
+// A pprof message holds many bytes below 0x20 near its start, and the 0 that is the length of its
+// empty string; it nearly always begins with one, too. Text holds white space, and at most a few of
+// a name that is odd.
 bool LooksLikeText(std::string_view bytes) {
   constexpr size_t kLookBytes = 4096;
-  return std::ranges::all_of(bytes.substr(0, kLookBytes), [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte >= 0x20 || c == '\t' || c == '\n' || c == '\r';
-  });
+  constexpr size_t kTextBytesPerOddByte = 32;
+  const std::string_view start = bytes.substr(0, kLookBytes);
+  const auto is_odd = [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r';
+  };
+  const auto odd_count = static_cast<size_t>(std::ranges::count_if(start, is_odd));
+  if (odd_count == 0) return true;
+  return !is_odd(start.front()) && start.front() != '\n' &&
+         start.find('\0') == std::string_view::npos &&
+         odd_count * kTextBytesPerOddByte <= start.size();
 }
 
 bool IsUtf16(std::string_view bytes) {

@@ -103,6 +103,16 @@ TEST(ProfileFormatTest, ContentTellsWhatToRead) {
       {"0123456789abcdef 12\n", ProfileFormat::kFolded},
       {"a 0123456789abcdef 12\na 0123456789abcde 12\n", ProfileFormat::kFolded},
       {"\ta;b 12\n", ProfileFormat::kFolded},
+      {"main;a name with \x1b[31mcolours\x1b[0m in it;and more 12\nmain;read 3\n",
+       ProfileFormat::kFolded},
+      {std::string_view("main;a name with a zero in it, which no text has \0 12\n", 54),
+       ProfileFormat::kPprof},
+      {"\x0a\x3c\x08 a message begins a pprof, be the rest of it ever so plain",
+       ProfileFormat::kPprof},
+      {"2\x07samples2\x05"
+       "count2\x03"
+       "cpu",
+       ProfileFormat::kPprof},
   };
   for (const auto& c : cases) {
     EXPECT_EQ(SpecOf(SniffFormat(c.bytes).format).word, SpecOf(c.format).word) << c.bytes;
