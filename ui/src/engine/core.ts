@@ -10,7 +10,7 @@ import { calleesOf, callersOf } from "../model/sandwich";
 import { NameSearch } from "../model/search";
 import { LineColumns, PageDocument } from "../model/page_data";
 import { labelOf, transformTree } from "../model/transforms";
-import { pathTo, selfOf, totalsOf, Tree } from "../model/tree";
+import { pathTo, selfOf, totalsOf, Tree, withoutNothing } from "../model/tree";
 import { describeFunction, FunctionTeller } from "./describe";
 import {
   Colouring,
@@ -67,7 +67,7 @@ export class EngineCore {
     this.names = new NameSearch(this.functions);
     this.addresses = new Addresses(this.functions);
     this.valueType = this.document.meta.valueType;
-    this.base = this.document.tree(this.valueType);
+    this.base = withoutNothing(this.document.tree(this.valueType));
     this.main = new View(this.base, this.functions);
     this.removed = this.base.self.map(() => 0);
   }
@@ -90,12 +90,18 @@ export class EngineCore {
       functionCount: this.main.functionCount(),
       depthMax: this.main.tree.depthMax,
       totals: totalsOf(this.main.tree, 0),
+      isEmpty: this.isEmpty(),
     };
+  }
+
+  private isEmpty(): boolean {
+    if (this.base.total.some((total) => total[0] > 0)) return false;
+    return this.document.nodeCount <= 1 || this.document.meta.valueTypes.length === 1;
   }
 
   setValueType(index: number): DocumentInfo {
     if (this.document.meta.valueTypes[index] === undefined) throw new Error("no such value type");
-    this.base = this.document.tree(index);
+    this.base = withoutNothing(this.document.tree(index));
     this.valueType = index;
     const transforms = this.applied;
     this.applied = [];

@@ -142,7 +142,11 @@ test("a search answers as a look at every stack would", async () => {
       path.length = tree.depth[node];
       path.push(tree.func[node]);
       const matches = path.map((func) => func > 0 && tree.functions[func - 1].name.includes("1"));
-      if (matches[matches.length - 1]) ++nodes;
+      let value = tree.self[0][0][node]; // a node without one is not there
+      for (let below = node + 1; tree.depth[below] > tree.depth[node]; ++below) {
+        value += tree.self[0][0][below];
+      }
+      if (matches[matches.length - 1] && value > 0) ++nodes;
       if (matches.includes(true)) total += tree.self[0][0][node];
     }
     assert.equal(answer.nodes, nodes);
@@ -283,6 +287,17 @@ test("transforms apply in order and say what they took away", async () => {
   const none = await engine.setTransforms([]);
   assert.deepEqual([none.removed, none.info.nodeCount], [[0], 7]);
   await assert.rejects(engine.setTransforms([{ kind: "focus", func: 99 }]), /no function 99/);
+});
+
+test("nodes without a value of the shown type are not there", async () => {
+  const engine = await loaded(["a;b;c 0", "a;d 2", "e;f;g;h 0", "e;i 1"]);
+  const info = await engine.setTransforms([]).then((answer) => answer.info);
+  assert.deepEqual([info.nodeCount, info.functionCount, info.depthMax], [5, 4, 2]);
+  assert.deepEqual(await tableNames(engine, { order: "name", descending: false }),
+    ["a", "d", "e", "i"]);
+  assert.deepEqual(await engine.stackNames("main", 4), ["e", "i"]);
+  assert.equal(info.isEmpty, false);
+  assert.equal((await (await loaded(["a;b 0"])).setTransforms([])).info.isEmpty, true);
 });
 
 test("the sandwich follows the transforms", async () => {

@@ -36,10 +36,11 @@ export interface DocumentInfo {
   valueType: number; // index that is shown
   sides: Side[]; // 1, or 2 for a comparison
   notes: string[]; // what a reader must know: lost samples, incomplete stacks, ...
-  nodeCount: number;
+  nodeCount: number; // that have a value
   functionCount: number; // that have a box in the shown tree, the root left out
   depthMax: number; // of the shown tree, root = 0
   totals: number[]; // per side, of the shown tree
+  isEmpty: boolean; // not one value of any type
 }
 
 export interface FunctionInfo {

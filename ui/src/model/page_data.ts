@@ -71,6 +71,11 @@ export class PageDocument {
     return this.meta.sides.length;
   }
 
+  // Of all value types.
+  get nodeCount(): number {
+    return this.shape.func.length;
+  }
+
   // The tree with the values of one value type. Cost: the shape is shared between calls.
   tree(valueType: number): Tree {
     const { func, end, depthMax } = this.shape;

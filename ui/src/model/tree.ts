@@ -13,6 +13,44 @@ export interface Tree {
   depthMax: number; // of the root: 0
 }
 
+// The tree without the nodes that have no value on any side, as those of other value types: they
+// have no box. The root stays.
+// Cost: one pass over the nodes, and a copy when some go.
+export function withoutNothing(tree: Tree): Tree {
+  const { count, end, total } = tree;
+  const last = total[total.length - 1];
+  const kept = new Int32Array(count + 1); // nodes kept before this one
+  let keptCount = 0;
+  for (let node = 0; node < count; ++node) {
+    kept[node] = keptCount;
+    if (node === 0 || total[0][node] > 0 || last[node] > 0) ++keptCount;
+  }
+  kept[count] = keptCount;
+  if (keptCount === count) return tree;
+  const isKept = (_: number, node: number): boolean => kept[node + 1] > kept[node];
+  const keptEnd = end.filter(isKept).map((node) => kept[node]);
+  return {
+    count: keptCount,
+    func: tree.func.filter(isKept),
+    end: keptEnd,
+    self: tree.self.map((self) => self.filter(isKept)),
+    total: total.map((values) => values.filter(isKept)),
+    depthMax: depthOfAll(keptEnd),
+  };
+}
+
+// Depth of the deepest node; the root's is 0.
+function depthOfAll(end: Int32Array): number {
+  const open: number[] = [];
+  let depthMax = 0;
+  for (let node = 0; node < end.length; ++node) {
+    while (open.length > 0 && open[open.length - 1] <= node) open.pop();
+    depthMax = Math.max(depthMax, open.length);
+    open.push(end[node]);
+  }
+  return depthMax;
+}
+
 // The nodes from the root to this one, both included.
 // Cost: visits the siblings left of each node on the path.
 export function pathTo(tree: Tree, node: number): number[] {

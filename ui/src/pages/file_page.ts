@@ -95,8 +95,7 @@ async function open(page: HTMLElement): Promise<void> {
       bar.style.width = `${share * 100}%`;
       loading.setAttribute("aria-valuenow", String(Math.round(share * 100)));
     });
-    const hasNothing = info.totals.every((total) => total === 0);
-    if (hasNothing && (info.nodeCount <= 1 || info.valueTypes.length === 1)) {
+    if (info.isEmpty) {
       showEmpty(page, info);
       return;
     }
