@@ -91,6 +91,7 @@ export class EngineCore {
       depthMax: this.main.tree.depthMax,
       totals: totalsOf(this.main.tree, 0),
       isEmpty: this.isEmpty(),
+      hasBinaries: this.document.functions.image.some((image) => image !== 0),
     };
   }
 

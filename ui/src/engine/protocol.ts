@@ -41,6 +41,7 @@ export interface DocumentInfo {
   depthMax: number; // of the shown tree, root = 0
   totals: number[]; // per side, of the shown tree
   isEmpty: boolean; // not one value of any type
+  hasBinaries: boolean; // some function's binary is known
 }
 
 export interface FunctionInfo {

@@ -83,8 +83,9 @@ export class FlameView {
 
   get colouring(): ColouringChoice {
     const isTwoSided = this.info.sides.length === 2;
-    const choice = this.state.colouring ?? (isTwoSided ? "difference" : "binary");
-    return choice === "difference" && !isTwoSided ? "binary" : choice;
+    const plain = this.info.hasBinaries ? "binary" : "package"; // one colour tells nothing
+    const choice = this.state.colouring ?? (isTwoSided ? "difference" : plain);
+    return choice === "difference" && !isTwoSided ? plain : choice;
   }
 
   get order(): TableOrder {

@@ -33,7 +33,7 @@ export interface ViewState {
   sandwich: FunctionName | null;
   transforms: NamedTransform[];
   query: SearchQuery;
-  colouring: ColouringChoice | null; // null = binary, or difference in a comparison
+  colouring: ColouringChoice | null; // null = difference, binary or package: what tells most
   groups: string[];
   layout: LayoutChoice;
   rootBelow: boolean;
