@@ -122,7 +122,10 @@ def test_small_memory_limit_costs_tables_but_not_stacks(record):
     assert peak <= 40, details
     assert details["tables_evicted"] >= 5, details
     assert details["walks_finished_by_agent"] >= 5, details
-    assert whole_share(recording.profile.samples) >= 0.97, recording.book["incomplete"]
+    own = [s for s in recording.profile.samples if s.labels["process"] in
+           ("perl", "bash", "awk", "mawk", "python3", "cmake", "git") or
+           s.labels["process"].startswith("spin_")]
+    assert whole_share(own) >= 0.97, recording.book["incomplete"]
 
 
 @pytest.mark.parametrize("count", [2000, 20000])
