@@ -3,6 +3,7 @@
     tools/lint/page.py [--self-test]
 
 The layers, lowest first: base, model, engine, widgets, pages; each sees itself and those below it.
+No file sees itself by way of others, types included.
 Types are checked by tsc (ui/tsconfig.json).
 """
 import pathlib
@@ -65,6 +66,32 @@ def check_import(path, name):
     if LAYERS.index(there) > LAYERS.index(here):
         return f"{here} must not see {there}"
     return None
+
+
+def imports_of(path, text):
+    """Files of this tree that a file imports."""
+    for match in IMPORT.finditer(without_comments(text)):
+        name = match.group(1) or match.group(2) or match.group(3)
+        if name.startswith("."):
+            yield posixpath.normpath(posixpath.join(posixpath.dirname(path), name)) + ".ts"
+
+
+def circles(files):
+    """Ways from a file back to it, each once; files: path to text."""
+    imports = {path: sorted(set(imports_of(path, text)) & set(files))
+               for path, text in files.items()}
+    done = set()
+
+    def follow(path, way):
+        if path in way:
+            yield "a circle of imports: " + " -> ".join([*way[way.index(path):], path])
+        elif path not in done:
+            for other in imports[path]:
+                yield from follow(other, [*way, path])
+            done.add(path)
+
+    for path in sorted(files):
+        yield from follow(path, [])
 
 
 def check_lines(path, text):
@@ -143,14 +170,29 @@ SELF_TEST = [  # path, text, what the only violation says; None = allowed
 ]
 
 
+CIRCLE_SELF_TEST = [  # the imports of each file, the only circle; None = none
+    ({"a": ["b", "c"], "b": ["c"], "c": []}, None),
+    ({"a": ["a"]}, "ui/src/base/a.ts -> ui/src/base/a.ts"),
+    ({"a": ["b"], "b": ["c"], "c": ["b"]}, "ui/src/base/b.ts -> ui/src/base/c.ts -> "
+                                           "ui/src/base/b.ts"),
+]
+
+
 def self_test():
     failures = []
+    for imports, expected in CIRCLE_SELF_TEST:
+        found = list(circles({
+            f"ui/src/base/{name}.ts": "".join(f'import type {{\n  T }} from "./{other}";\n'
+                                              for other in others)
+            for name, others in imports.items()}))
+        if found != ([f"a circle of imports: {expected}"] if expected else []):
+            failures.append(f"{imports}\n    expected {expected!r}, found {found}")
     for path, text, expected in SELF_TEST:
         found = list(check(path, text))
         right = len(found) == 1 and expected in found[0] if expected else not found
         if not right:
             failures.append(f"{path}: {text}\n    expected {expected!r}, found {found}")
-    print("\n".join(failures) or f"{len(SELF_TEST)} rules hold")
+    print("\n".join(failures) or f"{len(SELF_TEST) + len(CIRCLE_SELF_TEST)} rules hold")
     return 1 if failures else 0
 
 
@@ -158,8 +200,9 @@ def main():
     if "--self-test" in sys.argv:
         return self_test()
     files = [path for path in sorted((ROOT / "ui").rglob("*")) if path.suffix in (".ts", ".css")]
-    found = [violation for path in files
-             for violation in check(path.relative_to(ROOT).as_posix(), path.read_text())]
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text() for path in files}
+    found = [violation for path, text in texts.items() for violation in check(path, text)]
+    found += circles(texts)
     print("\n".join(found) or f"{len(files)} files of the page keep the rules")
     return 1 if found else 0
 

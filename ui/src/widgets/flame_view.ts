@@ -7,12 +7,14 @@ import { formatValue } from "./format";
 import type { GraphPane } from "./graph_pane";
 import type { Theme } from "./palette";
 import { boxOfNode, Functions } from "./scene";
+import type { Selection, Task } from "./view";
 import { runAction } from "./view_actions";
+import { eventsOf } from "./view_events";
 import { listenToKeys } from "./view_keys";
 import { ViewParts } from "./view_parts";
 import { initialState, stateFromText, type ColouringChoice, type NamedTransform, type ViewState }
   from "./view_state";
-import { ViewWork, type Task } from "./view_work";
+import { ViewWork, type WorkedView } from "./view_work";
 import { visibleBoxesOf, type VisibleBox } from "./visible_boxes";
 
 export interface FlameViewOptions {
@@ -27,18 +29,12 @@ export interface FlameRoot extends HTMLDivElement {
   flameView?: FlameView;
 }
 
-export interface Selection {
-  pane: GraphPane | null; // null: chosen in the table
-  node: number | null;
-  func: FunctionInfo;
-}
-
 // Owner: the page's thread. `dispose` takes the widget out again; the engine stays its maker's.
-export class FlameView {
+export class FlameView implements WorkedView {
   readonly root: FlameRoot;
   readonly functions = new Functions();
   readonly parts: ViewParts;
-  readonly work: ViewWork;
+  private readonly work: ViewWork;
   state: ViewState;
   info: DocumentInfo;
   selection: Selection | null = null;
@@ -50,11 +46,12 @@ export class FlameView {
   constructor(
     container: HTMLElement,
     readonly engine: Engine,
-    readonly options: FlameViewOptions,
+    private readonly options: FlameViewOptions,
   ) {
     this.info = options.info;
     this.state = stateFromText(options.state);
-    this.parts = new ViewParts(this);
+    this.parts = new ViewParts(this.functions, this.info.sides.length, this.theme,
+      eventsOf(this));
     this.root = this.parts.root;
     this.root.flameView = this;
     this.activePane = this.parts.panes.main;
@@ -177,7 +174,7 @@ export class FlameView {
 
   setLayout(layout: ViewState["layout"]): void {
     if (this.state.layout === "graph") {
-      this.work.startTable();
+      this.restartTable();
     }
     this.update({ layout }, false, "layout", "table", "minimap");
   }
@@ -274,11 +271,35 @@ export class FlameView {
     }
   }
 
+  activate(pane: GraphPane): void {
+    this.activePane = pane;
+  }
+
+  goBack(): void {
+    this.options.goBack();
+  }
+
+  keepAddress(state: string, isStep: boolean): void {
+    this.options.onState(state, isStep);
+  }
+
+  restartTable(): void {
+    this.work.startTable();
+  }
+
+  resized(pane: GraphPane): void {
+    this.work.resized(pane);
+  }
+
+  scrolled(pane: GraphPane): void {
+    this.parts.tooltip.hide();
+    this.work.frameMinimap(pane);
+  }
+
   act(action: ActionId, target: Target): void {
     runAction(this, action, target);
   }
 
-  // What a key is about: the selected box, else the one under the pointer.
   target(): Target | null {
     if (this.selection !== null) {
       const { pane, node, func } = this.selection;

@@ -7,6 +7,12 @@ export interface Crumb {
   node: number;
 }
 
+export interface TrailEvents {
+  zoom(node: number): void;
+  removeTransform(index: number): void;
+  leaveSandwich(): void;
+}
+
 const CRUMBS_AT_ENDS = [2, 4]; // kept where the way is long
 
 export class Trail {
@@ -16,11 +22,7 @@ export class Trail {
   private isWhole = false;
   private path: Crumb[] = [];
 
-  constructor(private readonly events: {
-    zoom(node: number): void;
-    removeTransform(index: number): void;
-    leaveSandwich(): void;
-  }) {
+  constructor(private readonly events: TrailEvents) {
     this.crumbs = make("nav", { class: "vesta-crumbs", testId: "breadcrumb",
       label: "Path to the zoomed box" });
     this.chips = make("div", { class: "vesta-chips", testId: "chips", role: "list",

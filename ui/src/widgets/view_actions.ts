@@ -1,11 +1,11 @@
 // Does what a menu, the details or a key asks for with a box.
 import type { ActionId, Target } from "./actions";
 import { copyText } from "./dom";
-import type { FlameView } from "./flame_view";
 import { pathOfBox } from "./scene";
+import type { View } from "./view";
 import type { FunctionName, NamedTransform } from "./view_state";
 
-export function runAction(view: FlameView, action: ActionId, target: Target): void {
+export function runAction(view: View, action: ActionId, target: Target): void {
   switch (action) {
     case "zoom":
       if (target.node !== null) {
@@ -30,7 +30,7 @@ export function runAction(view: FlameView, action: ActionId, target: Target): vo
   }
 }
 
-function transformOf(view: FlameView, action: ActionId, target: Target): NamedTransform | null {
+function transformOf(view: View, action: ActionId, target: Target): NamedTransform | null {
   const on: FunctionName = { name: target.func.name, image: target.func.image };
   switch (action) {
     case "focus":
@@ -58,7 +58,7 @@ function transformOf(view: FlameView, action: ActionId, target: Target): NamedTr
 }
 
 // Functions from below the root to the selected box. A box that is drawn has its callers drawn.
-function namesOnPath(view: FlameView): FunctionName[] {
+function namesOnPath(view: View): FunctionName[] {
   const pane = view.selection?.pane ?? view.activePane;
   const boxes = pane.scene?.boxes;
   const box = view.selection === null ? pane.hoveredBox : pane.selectedBox;
@@ -71,13 +71,13 @@ function namesOnPath(view: FlameView): FunctionName[] {
   });
 }
 
-async function copy(view: FlameView, text: string, what: string): Promise<void> {
+async function copy(view: View, text: string, what: string): Promise<void> {
   const done = await copyText(text);
   view.parts.message.show(done ? `${what} copied`
     : `${what} could not be copied: no clipboard here`);
 }
 
-async function copyStack(view: FlameView, target: Target): Promise<void> {
+async function copyStack(view: View, target: Target): Promise<void> {
   if (target.node !== null) {
     const names = await view.engine.stackNames(target.tree, target.node);
     await copy(view, names.join("\n"), "Stack");

@@ -1,8 +1,9 @@
 // The keyboard on the view: from key to command (keys.ts) to what it does.
 import { BOX_REST } from "../engine/protocol";
-import type { FlameView } from "./flame_view";
+import type { ActionId } from "./actions";
 import { commandOf, type Command } from "./keys";
 import { boxOfNode, parentBox, widestChild } from "./scene";
+import type { View } from "./view";
 import { openTargetMenu } from "./view_pointer";
 import type { LayoutChoice } from "./view_state";
 
@@ -10,7 +11,7 @@ const NEXT_LAYOUT: Record<LayoutChoice, LayoutChoice> =
   { graph: "both", both: "table", table: "graph" };
 
 // Keys count when the focus is in the view, or nowhere. Gives a function that ends it.
-export function listenToKeys(view: FlameView): () => void {
+export function listenToKeys(view: View): () => void {
   const onKey = (event: KeyboardEvent): void => {
     const at = event.target;
     const isOurs = at === document.body || (at instanceof Node && view.root.contains(at));
@@ -31,7 +32,7 @@ export function listenToKeys(view: FlameView): () => void {
 }
 
 // false = nothing to do: the key goes on to the browser.
-export function runCommand(view: FlameView, command: Command): boolean {
+export function runCommand(view: View, command: Command): boolean {
   switch (command) {
     case "parent":
     case "child": {
@@ -48,7 +49,7 @@ export function runCommand(view: FlameView, command: Command): boolean {
     case "out":
       return leave(view);
     case "back":
-      view.options.goBack();
+      view.goBack();
       return true;
     case "zoomIn":
       return zoomIn(view);
@@ -97,7 +98,7 @@ export function runCommand(view: FlameView, command: Command): boolean {
   }
 }
 
-function onTarget(view: FlameView, action: Parameters<FlameView["act"]>[0]): boolean {
+function onTarget(view: View, action: ActionId): boolean {
   const target = view.target();
   if (target === null) {
     view.parts.message.show("Select a box first: arrow keys, or the pointer");
@@ -108,14 +109,14 @@ function onTarget(view: FlameView, action: Parameters<FlameView["act"]>[0]): boo
 }
 
 // Folding again unfolds.
-function foldChains(view: FlameView): boolean {
+function foldChains(view: View): boolean {
   const others = view.state.transforms.filter((one) => one.kind !== "foldChains");
   const has = others.length < view.state.transforms.length;
   view.setTransforms(has ? others : [...others, { kind: "foldChains" }]);
   return true;
 }
 
-function openMenu(view: FlameView): boolean {
+function openMenu(view: View): boolean {
   const target = view.target();
   if (target !== null) {
     const rect = view.activePane.rectOf(view.activePane.selectedBox);
@@ -124,7 +125,7 @@ function openMenu(view: FlameView): boolean {
   return true;
 }
 
-function leave(view: FlameView): boolean {
+function leave(view: View): boolean {
   if (view.state.sandwich !== null) {
     view.setSandwich(null);
   } else if (view.zoomOf("main").node !== 0 || view.zoomOf("main").below !== null) {
@@ -137,7 +138,7 @@ function leave(view: FlameView): boolean {
 
 type Direction = "parent" | "child" | "left" | "right" | "first" | "last";
 
-function move(view: FlameView, direction: Direction): boolean {
+function move(view: View, direction: Direction): boolean {
   const pane = view.activePane;
   const boxes = pane.scene?.boxes;
   if (boxes === undefined || boxes.count === 0) {
@@ -175,7 +176,7 @@ function move(view: FlameView, direction: Direction): boolean {
   return true;
 }
 
-function zoomIn(view: FlameView): boolean {
+function zoomIn(view: View): boolean {
   const pane = view.activePane;
   const boxes = pane.scene?.boxes;
   if (boxes === undefined) {
@@ -191,7 +192,7 @@ function zoomIn(view: FlameView): boolean {
   return true;
 }
 
-function zoomOut(view: FlameView): boolean {
+function zoomOut(view: View): boolean {
   const pane = view.activePane;
   const boxes = pane.scene?.boxes;
   const zoom = view.zoomOf(pane.tree);

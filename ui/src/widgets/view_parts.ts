@@ -1,24 +1,36 @@
-// The parts of the view: made, put in their places, and wired to what the view does.
+// The parts of the view: made and put in their places.
 import type { TreeName } from "../engine/protocol";
 import { shortenName } from "../model/names";
 import { BoxStyles } from "./box_styles";
-import { Details } from "./details";
+import { Details, type DetailsEvents } from "./details";
 import { make } from "./dom";
-import type { FlameView } from "./flame_view";
 import { GraphPane, type GraphPaneEvents } from "./graph_pane";
 import { HelpDialog } from "./help";
-import { Legend } from "./legend";
+import { Legend, type LegendEvents } from "./legend";
 import { Menu } from "./menu";
-import { Minimap } from "./minimap";
+import { Minimap, type MinimapEvents } from "./minimap";
 import { Painter } from "./painter";
-import { SearchBar } from "./search_bar";
+import type { Theme } from "./palette";
+import type { Functions } from "./scene";
+import { SearchBar, type SearchEvents } from "./search_bar";
 import { Stage } from "./stage";
 import { Message, Status } from "./status";
-import { Table } from "./table";
-import { Toolbar } from "./toolbar";
+import { Table, type TableEvents } from "./table";
+import { Toolbar, type ToolbarEvents } from "./toolbar";
 import { Tooltip } from "./tooltip";
-import { Trail } from "./trail";
-import { clickBox, hoverBox, openBoxMenu, openLegendMenu, openTargetMenu } from "./view_pointer";
+import { Trail, type TrailEvents } from "./trail";
+
+// What the parts ask for when the reader uses them.
+export interface PartEvents {
+  searchBar: SearchEvents;
+  toolbar: ToolbarEvents;
+  trail: TrailEvents;
+  legend: LegendEvents;
+  details: DetailsEvents;
+  minimap: MinimapEvents;
+  table: TableEvents;
+  panes: GraphPaneEvents;
+}
 
 export class ViewParts {
   readonly root: HTMLDivElement;
@@ -41,36 +53,18 @@ export class ViewParts {
   readonly menu: Menu;
   readonly tooltip: Tooltip;
 
-  constructor(view: FlameView) {
-    this.painter = new Painter(view.theme, view.functions, shortenName);
-    this.styles = new BoxStyles(view.functions);
-    this.searchBar = new SearchBar({
-      query: (query) => view.search(query),
-      step: (step) => void view.stepMatch(step),
-      leave: () => view.activePane.element.focus(),
-    });
-    this.toolbar = makeToolbar(view, this.searchBar.element);
-    this.trail = new Trail({
-      zoom: (node) => view.zoomTo("main", { node, below: null }),
-      removeTransform: (at) => view.setTransforms(view.state.transforms.filter((_, i) => i !== at)),
-      leaveSandwich: () => view.setSandwich(null),
-    });
-    this.legend = new Legend(this.painter, {
-      select: (groups) => view.update({ groups }, false, "groups"),
-      menu: (entry, x, y) => openLegendMenu(view, entry, x, y),
-    });
-    this.details = new Details({
-      close: () => view.toggleDetails(),
-      act: (action, target) => view.act(action, target),
-      zoom: (node) => view.zoomTo(view.selection?.pane?.tree ?? "main", { node, below: null }),
-    });
-    this.minimap = new Minimap(this.painter, {
-      zoom: (node) => view.zoomTo("main", { node, below: null }),
-      scroll: (row) => this.panes.main.scrollToRow(row),
-    });
-    this.table = makeTable(view);
+  constructor(functions: Functions, sides: number, theme: Theme, events: PartEvents) {
+    this.painter = new Painter(theme, functions, shortenName);
+    this.styles = new BoxStyles(functions);
+    this.searchBar = new SearchBar(events.searchBar);
+    this.toolbar = new Toolbar(this.searchBar.element, events.toolbar);
+    this.trail = new Trail(events.trail);
+    this.legend = new Legend(this.painter, events.legend);
+    this.details = new Details(events.details);
+    this.minimap = new Minimap(this.painter, events.minimap);
+    this.table = new Table(events.table, sides);
     this.stage = new Stage(this.table.element, this.details.element);
-    this.panes = makePanes(view, this.painter);
+    this.panes = makePanes(this.painter, events.panes);
     this.stage.graphs.append(this.minimap.element, this.panes.callers.element,
       this.panes.main.element, this.panes.callees.element);
     const frame = make("div", { class: "vesta-frame" }, [this.toolbar.element,
@@ -96,56 +90,7 @@ export class ViewParts {
   }
 }
 
-function makeToolbar(view: FlameView, search: HTMLElement): Toolbar {
-  return new Toolbar(search, {
-    colouring: (colouring) => view.update({ colouring, groups: [] }, false, "groups", "legend"),
-    valueType: (valueType) => view.update({ valueType }, true, "valueType"),
-    comparison: (comparison) => view.update({ comparison }, false, "layout", "minimap", "table"),
-    widthBy: (widthBy) => view.update({ widthBy }, false, "layout", "minimap"),
-    layout: (layout) => view.setLayout(layout),
-    turn: () => view.turn(),
-    theme: () => view.switchTheme(),
-    details: () => view.toggleDetails(),
-    help: () => view.parts.help.open(),
-  });
-}
-
-function makeTable(view: FlameView): Table {
-  return new Table({
-    rows: (first, count) => view.engine.table({ tree: "main", order: view.order,
-      descending: view.state.descending, matchesOnly: view.state.matchesOnly,
-      comparison: view.state.comparison, first, count }),
-    sort: (order, descending) => {
-      view.work.startTable();
-      view.update({ order, descending }, false, "table");
-    },
-    matchesOnly: (matchesOnly) => {
-      view.work.startTable();
-      view.update({ matchesOnly }, false, "table");
-    },
-    select: (func) => view.selectFunction(func),
-    open: (func) => view.setSandwich(func),
-    menu: (func, x, y) => openTargetMenu(view, { tree: "main", node: null, func }, x, y),
-    counted: (rows) => {
-      view.root.dataset.tableRows = String(rows);
-    },
-  }, view.info.sides.length);
-}
-
-function makePanes(view: FlameView, painter: Painter): Record<TreeName, GraphPane> {
-  const events: GraphPaneEvents = {
-    click: (pane, box, event) => clickBox(view, pane, box, event),
-    hover: (pane, box, event) => hoverBox(view, pane, box, event),
-    menu: (pane, box, x, y) => openBoxMenu(view, pane, box, x, y),
-    resized: (pane) => view.work.resized(pane),
-    scrolled: (pane) => {
-      view.parts.tooltip.hide();
-      view.work.frameMinimap(pane);
-    },
-    focused: (pane) => {
-      view.activePane = pane;
-    },
-  };
+function makePanes(painter: Painter, events: GraphPaneEvents): Record<TreeName, GraphPane> {
   const pane = (tree: TreeName, testId: string, label: string, skipRows: number): GraphPane =>
     new GraphPane(painter, events, { tree, testId, label, skipRows });
   return {

@@ -3,14 +3,14 @@ import { BOX_REST, type LegendEntry } from "../engine/protocol";
 import { isWithinNoise } from "../model/difference";
 import { actionsFor, type Target } from "./actions";
 import { noiseScaleOf } from "./box_styles";
-import type { FlameView } from "./flame_view";
 import type { GraphPane } from "./graph_pane";
 import { keyOf } from "./keys";
 import { measureFrame } from "./measure";
 import type { MenuItem } from "./menu";
 import { boxOfNode, totalOf } from "./scene";
+import type { View } from "./view";
 
-export function clickBox(view: FlameView, pane: GraphPane, box: number, event: MouseEvent): void {
+export function clickBox(view: View, pane: GraphPane, box: number, event: MouseEvent): void {
   const boxes = pane.scene?.boxes;
   pane.element.focus({ preventScroll: true });
   if (boxes === undefined || box < 0) {
@@ -30,7 +30,7 @@ export function clickBox(view: FlameView, pane: GraphPane, box: number, event: M
 }
 
 export function hoverBox(
-  view: FlameView, pane: GraphPane, box: number, event: PointerEvent | null,
+  view: View, pane: GraphPane, box: number, event: PointerEvent | null,
 ): void {
   const started = performance.now();
   const tooltip = view.parts.tooltip;
@@ -55,7 +55,7 @@ export function hoverBox(
 }
 
 export function openBoxMenu(
-  view: FlameView, pane: GraphPane, box: number, x: number, y: number,
+  view: View, pane: GraphPane, box: number, x: number, y: number,
 ): void {
   const target = box < 0 ? null : view.targetOf(pane, box);
   if (target !== null) {
@@ -64,14 +64,14 @@ export function openBoxMenu(
   }
 }
 
-export function openTargetMenu(view: FlameView, target: Target, x: number, y: number): void {
+export function openTargetMenu(view: View, target: Target, x: number, y: number): void {
   view.parts.tooltip.hide();
   const items = actionsFor(target).map((action) => ({ id: action.id, label: action.label(target),
     key: keyOf(action.id), run: () => view.act(action.id, target) }));
   view.parts.menu.open(target.func.name, items, x, y);
 }
 
-export function openLegendMenu(view: FlameView, entry: LegendEntry, x: number, y: number): void {
+export function openLegendMenu(view: View, entry: LegendEntry, x: number, y: number): void {
   const items: MenuItem[] = [{ id: "only", label: "Show only this", key: "",
     run: () => view.update({ groups: [entry.key] }, false, "groups") }];
   const { image } = entry;

@@ -1,15 +1,15 @@
 // What the view asks the engine: tasks, each of which shows what came back. The order of TASKS is
 // the order in which one depends on the other, and in which the reader misses them.
-import { BOX_ANCESTOR, BOX_NODE, type Colouring, type LayoutAnswer, type SearchAnswer,
-  type Transform, type TreeName, type Zoom } from "../engine/protocol";
+import { BOX_ANCESTOR, BOX_NODE, type Colouring, type DocumentInfo, type LayoutAnswer,
+  type SearchAnswer, type Transform, type TreeName, type Zoom } from "../engine/protocol";
 import type { Target } from "./actions";
 import { noiseScaleOf } from "./box_styles";
-import type { FlameView } from "./flame_view";
 import { shareOf, sum } from "./format";
 import type { GraphPane } from "./graph_pane";
 import { MINIMAP_PX } from "./minimap";
 import { numberOf, resolveTransform } from "./named_transforms";
 import { makeScene, ROW_PX } from "./scene";
+import type { Task, View } from "./view";
 import { stateToText, type NamedTransform, type ViewState } from "./view_state";
 import { WorkQueue } from "./work_queue";
 
@@ -20,10 +20,17 @@ const NARROWEST_PX: [nodesMost: number, px: number][] =
 const NARROWEST_MINIMAP_PX = 1;
 const SANDWICH_ROWS_LEAST = 6; // room of callers or callees, beside the deeper of them
 const ROOT: Zoom = { node: 0, below: null };
-const TASKS = ["valueType", "transforms", "sandwich", "groups", "search", "zoom", "legend",
-  "layout", "address", "details", "minimap", "table"] as const;
-export type Task = (typeof TASKS)[number];
+const TASKS: readonly Task[] = ["valueType", "transforms", "sandwich", "groups", "search", "zoom",
+  "legend", "layout", "address", "details", "minimap", "table"];
 export type MeasuredStep = "vesta:zoom" | "vesta:search" | "vesta:transform";
+
+// The view as its work sees it: it also keeps what the engine answers.
+export interface WorkedView extends View {
+  state: ViewState;
+  info: DocumentInfo;
+  showState(): void;
+  keepAddress(state: string, isStep: boolean): void;
+}
 
 export class ViewWork {
   readonly zooms: Record<TreeName, Zoom> = { main: ROOT, callers: ROOT, callees: ROOT };
@@ -39,8 +46,10 @@ export class ViewWork {
   private zoomPath: number[] = [];
   private readonly started = new Map<MeasuredStep, number>();
   private readonly queue: WorkQueue<Task>;
+  private readonly firstType: number; // what the document shows by itself
 
-  constructor(private readonly view: FlameView) {
+  constructor(private readonly view: WorkedView) {
+    this.firstType = view.info.valueType;
     this.queue = new WorkQueue<Task>(TASKS, (task) => this.run(task), {
       busy: (isBusy) => {
         view.root.dataset.busy = isBusy ? "1" : "0";
@@ -159,7 +168,7 @@ export class ViewWork {
 
   private async runValueType(): Promise<void> {
     const view = this.view;
-    view.info = await view.engine.setValueType(view.state.valueType ?? view.options.info.valueType);
+    view.info = await view.engine.setValueType(view.state.valueType ?? this.firstType);
     this.treeChanged();
   }
 
@@ -348,7 +357,7 @@ export class ViewWork {
     const rest = below === null ? null : { below, from: from ?? 0, to: to ?? 0 };
     view.state = { ...view.state, zoom, rest };
     this.isAddressOld = false;
-    view.options.onState(stateToText(view.state), this.isStep);
+    view.keepAddress(stateToText(view.state), this.isStep);
     this.isStep = false;
   }
 
