@@ -6,7 +6,8 @@
 
 namespace vesta::base {
 
-// The text with '?' for each character that a terminal would obey: C0, DEL, and C1 as UTF-8.
+// The text with '?' for each character that a terminal would obey, C0, DEL, C1 and what turns the
+// direction of text around, and for each byte that is no UTF-8.
 std::string Printable(std::string_view text);
 
 // The same, but lines stay lines.

@@ -20,7 +20,17 @@ TEST(PrintableTest, WhatATerminalObeysIsReplaced) {
        "31m",
        "?31m", "?31m"},  // C1 as UTF-8
       {"caf\xc3\xa9 \xc2\xa0", "caf\xc3\xa9 \xc2\xa0", "caf\xc3\xa9 \xc2\xa0"},
-      {"cut \xc2", "cut \xc2", "cut \xc2"},
+      {"cut \xc2", "cut ?", "cut ?"},
+      {"\x9b"
+       "31m",
+       "?31m", "?31m"},                     // C1 as a byte
+      {"a\xe2\x80\xae(b", "a?(b", "a?(b"},  // right-to-left override
+      {"a\xe2\x81\xa6\xe2\x81\xa9", "a??", "a??"},
+      {"\xd8\x9c\xe2\x80\x8f", "??", "??"},
+      {"\xe2\x80\x8d\xe2\x80\xa6\xe2\x81\xaa", "\xe2\x80\x8d\xe2\x80\xa6\xe2\x81\xaa",
+       "\xe2\x80\x8d\xe2\x80\xa6\xe2\x81\xaa"},
+      {"\xd7\xa9\xd7\x9c \xf0\x9f\x98\x80", "\xd7\xa9\xd7\x9c \xf0\x9f\x98\x80",
+       "\xd7\xa9\xd7\x9c \xf0\x9f\x98\x80"},
   };
   for (const auto& c : cases) {
     EXPECT_EQ(Printable(c.text), c.printable);
