@@ -28,8 +28,8 @@ std::string RenderDiffText(const DiffTable& table, const TopRenderOptions& optio
 
 // Shape: one object on one line: sample_type {type, unit}, before and after {name, sum, samples,
 //        duration_ns, time_unix_ns}, difference, within_noise, normalized, after_scale,
-//        noise_known, notes [], function_count, functions [{name, binary, file, change, self, total}];
-//        change is "new", "gone" or "both"; self and total are {before, after, difference,
+//        noise_known, notes [], function_count, functions [{name, binary, file, change, self,
+//        total}]; change is "new", "gone" or "both"; self and total are {before, after, difference,
 //        within_noise}; a row without a name has name null and unnamed_addresses.
 std::string RenderDiffJson(const DiffTable& table, const TopRenderOptions& options = {});
 

@@ -11,6 +11,8 @@ namespace {
 using base::Error;
 using base::ErrorCode;
 
+// Linux gives the kernel at most the uppermost 2^56 bytes (x86-64 with five levels of page tables).
+constexpr uint64_t kKernelAddressMin = 0xff00'0000'0000'0000;
 constexpr size_t kStringChunkBytes = size_t{64} << 10;
 constexpr size_t kRowsMax = std::numeric_limits<uint32_t>::max() - 1;
 
@@ -312,7 +314,7 @@ bool IsKernelLocation(const Profile& profile, const Location& location) {
   std::string_view path;
   if (location.mapping != kNoMapping) path = profile.String(profile.mapping(location.mapping).path);
   if (path == "[vsyscall]") return false;
-  return location.address >> 63 != 0 || IsKernelPath(path);
+  return location.address >= kKernelAddressMin || IsKernelPath(path);
 }
 
 std::string_view MappingShortName(const Profile& profile, MappingId mapping) {

@@ -232,7 +232,7 @@ inline int64_t AddSaturating(int64_t a, int64_t b) {
 }
 
 // Whether this is code of the kernel: its mapping is "[kernel...]", a module's "[name]" or file
-// (.ko), or the address is in the upper half.
+// (.ko), or the address is one that 64-bit machines keep for it.
 bool IsKernelLocation(const Profile& profile, const Location& location);
 
 // What stands after the last '/' of the mapping's path; "" when there is none.

@@ -208,6 +208,8 @@ TEST(ProfileTest, KnowsKernelCodeByMappingOrAddress) {
   EXPECT_FALSE(is_kernel("/usr/bin/kernel", 0x1000));
   EXPECT_TRUE(IsKernelLocation(profile, {kNoMapping, 0xffffffff81000000, false, {}}));
   EXPECT_FALSE(IsKernelLocation(profile, {kNoMapping, 0x7f0000000000, false, {}}));
+  // No place of the kernel: what a walk that went wrong takes for an address.
+  EXPECT_FALSE(IsKernelLocation(profile, {kNoMapping, 0xc1bcc6120000000d, false, {}}));
 }
 
 TEST(ProfileTest, ShortNameIsWhatStandsBehindTheLastSlash) {

@@ -45,13 +45,11 @@ std::string Read(const Seed& seed) {
 }
 
 // A byte, a line, a chunk, a row such as "location 3" or "sample_type 0", a field such as
-// nodes[3].id, or what the whole file lacks. pprof's protobuf and the attributes of perf.data are
-// refused as a whole.
+// nodes[3].id, or what the whole file lacks.
 bool NamesPlace(const std::string& message) {
   static const std::regex place(
       R"((byte|bytes|line|chunk|field|profile|[a-z_]+) \d+|[a-zA-Z]+\[\d+\]|\.[a-zA-Z]+ )"
-      R"(|is missing|neither nodes nor head|without a CPU profile|has no |does not start with)"
-      R"(|its protobuf is|list of event ids|without a time|not known here)");
+      R"(|is missing|neither nodes nor head|without a CPU profile|has no |does not start with)");
   return std::regex_search(message, place);
 }
 

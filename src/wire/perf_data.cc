@@ -227,8 +227,9 @@ Result<PerfData> PerfData::Open(const base::ByteSource& source) {
 Result<void> PerfData::ReadFeatures(uint64_t offset, std::span<const uint64_t> flags) {
   for (unsigned bit = 0; bit < flags.size() * 64; ++bit) {
     if ((flags[bit / 64] >> (bit % 64) & 1) == 0) continue;
-    // Recordings that were cut off, and those that perf is still writing, have none.
-    if (source_->size_bytes() - offset < 16) return {};
+    // perf writes all of them before it says in the header how many records there are.
+    if (source_->size_bytes() - offset < 16)
+      return Corrupt("lists behind the records that are cut off", offset);
     ASSIGN_OR_RETURN(const auto entry, source_->Read(offset, 16));
     offset += 16;
     ByteReader reader(entry);
@@ -237,7 +238,7 @@ Result<void> PerfData::ReadFeatures(uint64_t offset, std::span<const uint64_t> f
     if ((bit != kFeatureBuildIds && bit != kFeatureEvents) || section_bytes > kFeatureBytesMax)
       continue;
     const auto section = source_->Read(section_offset, section_bytes);
-    if (!section.ok()) continue;
+    if (!section.ok()) return Corrupt("a list that lies beyond the end of the file", offset - 16);
     if (bit == kFeatureBuildIds)
       ReadBuildIds(*section);
     else
@@ -295,7 +296,8 @@ Result<void> PerfData::ReadEvents(uint64_t offset, uint64_t size_bytes, uint64_t
   }
   ASSIGN_OR_RETURN(const auto entries, source_->Read(offset, size_bytes));
   for (uint64_t at = 0; at < size_bytes; at += entry_bytes) {
-    RETURN_IF_ERROR(ReadEvent(std::span(entries).subspan(at, entry_bytes)));
+    auto read = ReadEvent(std::span(entries).subspan(at, entry_bytes));
+    if (!read.ok()) return read.error().Context("byte " + std::to_string(offset + at));
   }
   for (const PerfEvent& event : events_) {
     const PerfEvent& first = events_.front();

@@ -241,11 +241,14 @@ Result<Profile> DecodePerfScript(std::string_view text) {
   if (text.substr(0, 64).find('\0') != std::string_view::npos)
     return LineError(1, "is no text; convert UTF-16 first: iconv -f UTF-16 -t UTF-8 FILE");
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  const bool is_last_line_whole = text.empty() || text.ends_with('\n');
   Decoder decoder(IsBarePerfScript(text));
   for (size_t line_number = 1; !text.empty(); ++line_number) {
     const size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
+    if (text.empty() && !is_last_line_whole)
+      return LineError(line_number, "ends without a line break: the text was cut off there");
     if (line.ends_with('\r')) line.remove_suffix(1);
     RETURN_IF_ERROR(decoder.AddLine(line, line_number));
   }

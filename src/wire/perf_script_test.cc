@@ -193,6 +193,14 @@ TEST(PerfScriptTest, KeepsAddressesBinariesAndLabels) {
   EXPECT_EQ(labels[2].number, 72);
 }
 
+TEST(PerfScriptTest, ATextThatEndsWithinALineIsRefused) {
+  const auto cut = DecodePerfScript("a 1 1.0: cpu-clock:\n\t10 middle_of_a_na");
+  ASSERT_FALSE(cut.ok());
+  EXPECT_EQ(cut.error().message(),
+            "no output of perf script: line 2 ends without a line break: the text was cut off "
+            "there");
+}
+
 TEST(PerfScriptTest, WindowsLineEndsAreTheSame) {
   std::string text;
   for (const char c : kText) text += c == '\n' ? std::string("\r\n") : std::string(1, c);

@@ -66,7 +66,7 @@ struct Place {
 // The first error stays; every loop ends once there is one.
 class Decoder {
  public:
-  explicit Decoder(std::string_view bytes) : bytes_(bytes) {}
+  explicit Decoder(std::string_view bytes) : bytes_(bytes), message_(bytes.data()) {}
 
   base::Result<Profile> Run() {
     try {
@@ -75,8 +75,12 @@ class Decoder {
       if (!error_) ReadHeader();
       if (!error_) ReadTables();
       if (!error_) ReadSamples();
-    } catch (const protozero::exception& e) {
-      FailWith(std::string("its protobuf is damaged or truncated (") + e.what() + ")");
+    } catch (const protozero::end_of_buffer_exception&) {
+      FailInMessage("ends too early");
+    } catch (const protozero::varint_too_long_exception&) {
+      FailInMessage("holds a number that does not end");
+    } catch (const protozero::exception&) {
+      FailInMessage("holds a field of no known type or length");
     }
     if (error_) return std::move(*error_);
     return std::move(profile_);
@@ -85,6 +89,10 @@ class Decoder {
  private:
   void FailWith(const std::string& what) {
     if (!error_) error_.emplace(ErrorCode::kCorrupt, "no valid pprof profile: " + what);
+  }
+  void FailInMessage(const char* what) {
+    FailWith("its protobuf is damaged or truncated: the message at byte " +
+             std::to_string(message_ - bytes_.data()) + ' ' + what);
   }
   void Fail(const Place& place, const std::string& what) {
     FailWith(std::string(place.table) + " " + std::to_string(place.row) + ": " + what);
@@ -138,7 +146,10 @@ class Decoder {
     while (at != end && !error_) add(protozero::decode_varint(&at, end));
   }
 
-  static pbf_reader Reader(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
+  pbf_reader Reader(std::string_view bytes) {
+    message_ = bytes.data();
+    return {bytes.data(), bytes.size()};
+  }
   static std::string_view View(pbf_reader& reader) {
     const auto view = reader.get_view();
     return {view.data(), view.size()};
@@ -164,6 +175,7 @@ class Decoder {
   }
 
   std::string_view bytes_;
+  const char* message_ = nullptr;  // that is being read, for messages
   Profile profile_;
   std::optional<Error> error_;
   std::vector<StringId> string_ids_;
@@ -235,6 +247,7 @@ void Decoder::ScanProfile() {
     if (IsBytes(reader, kProfilePlace)) table.push_back(View(reader));
   };
   while (!error_ && reader.next()) {
+    message_ = reader.data().data();
     switch (reader.tag()) {
       case Field::kSampleType:
         collect(sample_types_);

@@ -254,9 +254,11 @@ TEST(PprofTest, ErrorsNameTheRowAndTheField) {
       {"", "it is empty"},
       {EncodePprof(Profile{}, {.gzip = true}).substr(0, 9),
        "gzip data is truncated: it ends at byte 9"},
-      {"hello, world", "its protobuf is damaged or truncated (unknown pbf field type exception)"},
+      {"hello, world",
+       "its protobuf is damaged or truncated: the message at byte 1 holds a field of no known type "
+       "or length"},
       {std::string("\x82\x01\x02\x01", 4),
-       "its protobuf is damaged or truncated (end of buffer exception)"},
+       "its protobuf is damaged or truncated: the message at byte 2 ends too early"},
       {Numbers({{1000, 5}}), "it has no string table"},
       {text_first, "string_table[0] is not empty"},
       {Rows().Message(3, Numbers({{2, 1}})).bytes(), "mapping 0: its id is 0"},

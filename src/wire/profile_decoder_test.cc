@@ -62,7 +62,8 @@ TEST(ProfileDecoderTest, ErrorsSayWhatTheFileIs) {
       {"some notes\n", "no folded stacks: line 1 does not end in a space and a whole number"},
       {"\x1f\x8b\x08", "gzip data is truncated: it ends at byte 3"},
       {std::string_view("\x0a\x7f\x03\x04", 4),
-       "no valid pprof profile: its protobuf is damaged or truncated (end of buffer exception)"},
+       "no valid pprof profile: its protobuf is damaged or truncated: the message at byte 1 ends "
+       "too early"},
       {"{\"shared\": {\"frames\": [}",
        "speedscope: shared.frames[0] is no valid JSON: a value is missing (byte 23)"},
       {"{\"nodes\": [", "V8 CPU profile: nodes[0] is cut off: the text ends here (byte 11)"},
@@ -87,9 +88,10 @@ TEST(ProfileDecoderTest, ForcedFormatIsTriedAndContradictionIsSaid) {
   EXPECT_EQ(ErrorOf("a;b 1\n", {.from = ProfileFormat::kPprof}),
             "f: it is folded stacks, not pprof as --from says (no valid pprof profile: profile 0: "
             "field 12 has wire type 1)");
-  EXPECT_EQ(ErrorOf("\x01\x02\x03\x04", {.from = ProfileFormat::kPprof}),
-            "f: no valid pprof profile: its protobuf is damaged or truncated (invalid tag "
-            "exception)");
+  EXPECT_EQ(
+      ErrorOf("\x01\x02\x03\x04", {.from = ProfileFormat::kPprof}),
+      "f: no valid pprof profile: its protobuf is damaged or truncated: the message at byte 0 "
+      "holds a field of no known type or length");
 }
 
 TEST(ProfileDecoderTest, LimitHoldsForWhatGzipMakesOfIt) {
