@@ -84,6 +84,19 @@ def test_an_expression_that_never_ends_is_stopped_and_nothing_is_lost(opened):
     assert not opened.part("search-error").is_visible()
 
 
+def test_enter_before_the_answer_goes_to_the_widest_match_once_it_is_there(opened):
+    opened.part("search-input").focus()
+    opened.tab.evaluate("""() => {  // in one turn: no answer can come between
+        const input = document.querySelector("[data-testid=search-input]");
+        input.value = "db::";
+        input.dispatchEvent(new Event("input"));
+        input.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter" }));
+    }""")
+    opened.eventually(lambda: opened.fact("selected-name"), "db::scan_rows", "not the first one")
+    opened.press("Enter")
+    opened.eventually(lambda: opened.fact("selected-name"), "db::read", "around the end")
+
+
 def test_next_and_previous_go_through_all_hits(opened):
     opened.search("fib")
     seen = [""]

@@ -230,6 +230,10 @@ class EngineClient implements Engine {
     return this.call("matchBeside", tree, node, step);
   }
 
+  widestMatch(tree: TreeName, within: number): Promise<number | null> {
+    return this.call("widestMatch", tree, within);
+  }
+
   legend(colouring: Colouring): Promise<LegendEntry[]> {
     return this.call("legend", colouring);
   }

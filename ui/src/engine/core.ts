@@ -184,6 +184,16 @@ export class EngineCore {
     return step === 1 ? selected.next(0) : selected.previous(view.tree.count - 1);
   }
 
+  widestMatch(name: TreeName, within: number): number | null {
+    const view = this.view(name);
+    const selected = this.selection(view);
+    if (selected === null) return null;
+    this.checkNode(view.tree, within);
+    const here = widestOf(view.tree, selected, within);
+    const found = here >= 0 ? here : widestOf(view.tree, selected, 0);
+    return found >= 0 ? found : null;
+  }
+
   legend(colouring: Colouring): LegendEntry[] {
     return this.groups.sums(colouring, this.main.sums()).map((group) => ({
       key: group.key,
@@ -368,6 +378,22 @@ export class EngineCore {
   private checkNode(tree: Tree, node: number): void {
     if (!(node >= 0 && node < tree.count)) throw new Error(`no node ${node}`);
   }
+}
+
+// The node of the set with the most value below `within`, itself included; -1 = none.
+function widestOf(tree: Tree, nodes: BitSet, within: number): number {
+  const end = tree.end[within];
+  let widest = -1;
+  let most = -1;
+  for (let node = nodes.next(within); node >= 0 && node < end; node = nodes.next(tree.end[node])) {
+    let value = 0;
+    for (const total of tree.total) value += total[node];
+    if (value > most) {
+      widest = node;
+      most = value;
+    }
+  }
+  return widest;
 }
 
 // Value of the samples that have one of the nodes on their stack, each once.

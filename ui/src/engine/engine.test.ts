@@ -155,7 +155,7 @@ test("a search answers as a look at every stack would", async () => {
 });
 
 test("matches are stepped through in the picture's order, around the end", async () => {
-  const engine = await loaded(["a;x 1", "b 1", "x;y;x 1"]);
+  const engine = await loaded(["a;x 1", "b 1", "x;y;x 3"]);
   await engine.search({ text: "x", regexp: false, matchCase: true });
   const steps: (number | null)[] = [];
   for (let node: number | null = 0, i = 0; i < 4; ++i) {
@@ -164,8 +164,12 @@ test("matches are stepped through in the picture's order, around the end", async
   }
   assert.deepEqual(steps, [2, 4, 6, 2]);
   assert.equal(await engine.matchBeside("main", 2, -1), 6);
+  assert.equal(await engine.widestMatch("main", 0), 4);
+  assert.equal(await engine.widestMatch("main", 1), 2);
+  assert.equal(await engine.widestMatch("main", 3), 4, "none below: of all");
   await engine.search({ text: "nothing", regexp: false, matchCase: true });
   assert.equal(await engine.matchBeside("main", 0, 1), null);
+  assert.equal(await engine.widestMatch("main", 0), null);
 });
 
 test("the legend's shares sum to the whole, and choosing a key dims the others", async () => {

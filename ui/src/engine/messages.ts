@@ -12,6 +12,7 @@ export const CALL_NAMES: readonly CallName[] = [
   "layout",
   "search",
   "matchBeside",
+  "widestMatch",
   "legend",
   "selectGroups",
   "details",

@@ -161,6 +161,8 @@ export interface Engine {
   search(query: SearchQuery): Promise<SearchAnswer>;
   // The next (+1) or previous (-1) match in the order of the picture, wrapping around; null = none.
   matchBeside(tree: TreeName, node: number, step: 1 | -1): Promise<number | null>;
+  // The match that has the most value, in the subtree of `within` if that has any; null = none.
+  widestMatch(tree: TreeName, within: number): Promise<number | null>;
   legend(colouring: Colouring): Promise<LegendEntry[]>;
   // Boxes of other keys are dimmed; empty = no selection. Together with a search both must match.
   selectGroups(colouring: Colouring, keys: string[]): Promise<void>;

@@ -42,6 +42,7 @@ export class FlameView implements WorkedView {
   private readonly dark = window.matchMedia("(prefers-color-scheme: dark)");
   private readonly onDark = (): void => this.applyTheme();
   private readonly stopKeys: () => void;
+  private stepped: SearchQuery | null = null; // its first step is done
 
   constructor(
     container: HTMLElement,
@@ -235,15 +236,22 @@ export class FlameView implements WorkedView {
     }
   }
 
+  // The first step of a search goes to the widest match, the others on from there as the picture
+  // has them.
   async stepMatch(step: 1 | -1): Promise<void> {
-    const answer = this.work.answer;
+    this.parts.searchBar.ask();
+    const answer = await this.work.searched();
     if (answer === null || answer.error !== null) {
       return;
     }
     const pane = this.activePane;
     const isHere = this.selection?.pane === pane;
     const from = (isHere ? this.selection?.node : null) ?? this.zoomOf(pane.tree).node;
-    const node = await this.engine.matchBeside(pane.tree, from, step);
+    const isFirst = this.stepped !== this.state.query;
+    this.stepped = this.state.query;
+    const node = isFirst && step === 1
+      ? await this.engine.widestMatch(pane.tree, this.zoomOf(pane.tree).node)
+      : await this.engine.matchBeside(pane.tree, from, step);
     if (node === null) {
       this.parts.message.show("No match");
       return;

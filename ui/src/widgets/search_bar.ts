@@ -3,7 +3,9 @@ import type { SearchAnswer, SearchQuery } from "../engine/protocol";
 import { button, icon, make, press, show } from "./dom";
 import { formatCount, formatShare, shareOf, sum } from "./format";
 
-const WAIT_MS = 25; // for the next letter
+// Where a search is quick, each letter is searched for; else the next one is waited for.
+const QUICK_MS = 20;
+const WAIT_MS = 15;
 
 export interface SearchEvents {
   query(query: SearchQuery): void;
@@ -22,6 +24,7 @@ export class SearchBar {
   private readonly steps: HTMLDivElement;
   private query: SearchQuery = { text: "", regexp: false, matchCase: false };
   private timer = 0;
+  private tookMs = 0; // the last search, as far as is known
 
   constructor(private readonly events: SearchEvents) {
     this.input = make("input", { class: "vesta-search-input", testId: "search-input", type: "text",
@@ -57,7 +60,7 @@ export class SearchBar {
     return button({ class: "vesta-quiet vesta-toggle", testId, text, title, label: title,
       pressed: false, onClick: () => {
         this.set({ ...this.query, [which]: !this.query[which] });
-        this.events.query(this.query);
+        this.send();
       } });
   }
 
@@ -66,7 +69,11 @@ export class SearchBar {
       this.query = { ...this.query, text: this.input.value };
       show(this.clear, this.query.text !== "");
       window.clearTimeout(this.timer);
-      this.timer = window.setTimeout(() => this.events.query(this.query), WAIT_MS);
+      if (this.tookMs < QUICK_MS) {
+        this.send();
+      } else {
+        this.timer = window.setTimeout(() => this.send(), WAIT_MS);
+      }
     });
     this.input.addEventListener("keydown", (event) => {
       event.stopPropagation();
@@ -95,8 +102,25 @@ export class SearchBar {
   // Searches for this text, as if it were typed.
   take(text: string): void {
     this.set({ ...this.query, text });
+    this.send();
+  }
+
+  private send(): void {
     window.clearTimeout(this.timer);
+    this.timer = 0;
     this.events.query(this.query);
+  }
+
+  // Asks for what was typed last, if that is still waiting.
+  ask(): void {
+    if (this.timer !== 0) {
+      this.send();
+    }
+  }
+
+  // tookMs: how long the engine had for the last search.
+  setPace(tookMs: number): void {
+    this.tookMs = tookMs;
   }
 
   set(query: SearchQuery): void {

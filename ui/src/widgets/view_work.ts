@@ -105,6 +105,12 @@ export class ViewWork {
     }
   }
 
+  // The answer to what was asked for last.
+  async searched(): Promise<SearchAnswer | null> {
+    await this.queue.whenDone("valueType", "transforms", "groups", "search");
+    return this.answer;
+  }
+
   // Time from here to the next picture counts as `name`.
   measureFrom(name: MeasuredStep): void {
     this.started.set(name, performance.now());
@@ -220,7 +226,9 @@ export class ViewWork {
     const view = this.view;
     const { query, groups } = view.state;
     const isOff = query.text === "" && groups.length === 0;
+    const started = performance.now();
     const answer = isOff && this.answer === null ? null : await view.engine.search(query);
+    view.parts.searchBar.setPace(performance.now() - started);
     this.answer = isOff ? null : answer;
     view.parts.searchBar.showAnswer(this.answer, view.info.totals);
     const shown = this.answer !== null && this.answer.error === null ? this.answer : null;

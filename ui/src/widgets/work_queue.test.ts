@@ -35,3 +35,18 @@ test("one that fails does not stop the others", async () => {
   assert.deepEqual(done, ["two"]);
   assert.equal(failed.length, 1);
 });
+
+test("who waits for a task is told when it has run, not before", async () => {
+  const seen: string[] = [];
+  const queue = new WorkQueue(["search", "layout"] as const, async (task) => {
+    await Promise.resolve();
+    seen.push(task);
+  }, { busy: () => undefined, failed: () => assert.fail() });
+  await queue.whenDone("search");
+  queue.add("search", "layout");
+  const waited = queue.whenDone("search").then(() => seen.push("told"));
+  assert.deepEqual(seen, []);
+  await waited;
+  await settle();
+  assert.deepEqual(seen, ["search", "told", "layout"]);
+});
