@@ -109,19 +109,9 @@ export class Minimap {
     if (context === null || this.scene === null) {
       return;
     }
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const { boxes, paint } = this.scene;
     const rowPx = this.rowPx();
-    let last = -1;
-    for (let i = 0; i < boxes.count; i++) {
-      if (paint[i] !== last) {
-        last = paint[i];
-        context.fillStyle = this.painter.fillOf(last);
-      }
-      const top = boxes.row[i] * rowPx;
-      const y = this.rootBelow ? MINIMAP_PX - top - rowPx : top;
-      context.fillRect(boxes.x[i], y, boxes.width[i], rowPx);
-    }
+    this.painter.drawSmall(context, ratio, this.scene, rowPx, (row) =>
+      this.rootBelow ? MINIMAP_PX - (row + 1) * rowPx : row * rowPx);
   }
 
   // path: nodes from the root to the zoomed one; the deepest that the small picture has is framed.

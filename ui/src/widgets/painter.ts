@@ -93,6 +93,32 @@ export class Painter {
     this.writeLabels(context, size.ratio, scene, first, end, rows.topOf);
   }
 
+  // All boxes small, without gaps and texts, each at least one device pixel wide and high.
+  drawSmall(
+    context: CanvasRenderingContext2D,
+    ratio: number,
+    scene: Scene,
+    rowPx: number,
+    topOf: (row: number) => number,
+  ): void {
+    const { x, width, row, count } = scene.boxes;
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    this.sortByPaint(scene, 0, count);
+    let paint = -1;
+    for (let at = 0; at < count; at++) {
+      const box = this.order[at];
+      if (scene.paint[box] !== paint) {
+        paint = scene.paint[box];
+        context.fillStyle = this.styles[paint].fill;
+      }
+      const left = Math.round(x[box] * ratio);
+      const right = Math.round((x[box] + width[box]) * ratio);
+      const top = Math.round(topOf(row[box]) * ratio);
+      const bottom = Math.round((topOf(row[box]) + rowPx) * ratio);
+      context.fillRect(left, top, Math.max(1, right - left), Math.max(1, bottom - top));
+    }
+  }
+
   // Counting sort of boxes [first, end) by their paint, into `order`.
   private sortByPaint(scene: Scene, first: number, end: number): void {
     const starts = this.starts;

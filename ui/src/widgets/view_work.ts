@@ -43,6 +43,7 @@ export class ViewWork {
   private isTableNew = true;
   private sandwichFunction: number | null = null;
   private removed: number[] = [];
+  private minimapAsked: Promise<LayoutAnswer> | null = null; // of the last picture
   private zoomPath: number[] = [];
   private readonly started = new Map<MeasuredStep, number>();
   private readonly queue: WorkQueue<Task>;
@@ -278,6 +279,8 @@ export class ViewWork {
     const narrowestPx = NARROWEST_PX.find(([most]) => view.info.nodeCount <= most)?.[1] ?? 2;
     const answers = await Promise.all(panes.map((pane) => view.engine.layout({ tree: pane.tree,
       zoom: this.zooms[pane.tree], widthPx: pane.widthPx, narrowestPx, comparison, widthBy })));
+    // The engine lays out the small picture while the large one is drawn here.
+    this.minimapAsked = this.queue.isWanted("minimap") ? this.askMinimap() : null;
     const started = performance.now();
     const scenes = answers.map((answer) => this.sceneOf(answer));
     panes.forEach((pane, at) => {
@@ -390,14 +393,28 @@ export class ViewWork {
     parts.details.show({ target, details, path, unit });
   }
 
+  // null = there is no room for it.
+  private askMinimap(): Promise<LayoutAnswer> | null {
+    const { engine, parts, state, functions } = this.view;
+    const widthPx = parts.minimap.widthPx;
+    if (widthPx === 0) {
+      return null;
+    }
+    const answer = engine.layout({ tree: "main", zoom: ROOT, widthPx,
+      narrowestPx: NARROWEST_MINIMAP_PX, comparison: state.comparison, widthBy: state.widthBy });
+    answer.then((got) => functions.add(got.functions), () => undefined); // used or not
+    return answer;
+  }
+
   private async runMinimap(): Promise<void> {
-    const { engine, parts, state } = this.view;
+    const { parts, state } = this.view;
     const minimap = parts.minimap;
-    if (minimap.widthPx === 0) {
+    const asked = this.minimapAsked ?? this.askMinimap();
+    this.minimapAsked = null;
+    const answer = await asked;
+    if (answer === null) {
       return;
     }
-    const answer = await engine.layout({ tree: "main", zoom: ROOT, widthPx: minimap.widthPx,
-      narrowestPx: NARROWEST_MINIMAP_PX, comparison: state.comparison, widthBy: state.widthBy });
     minimap.element.style.height = `${MINIMAP_PX}px`;
     minimap.setScene(this.sceneOf(answer), state.rootBelow);
     this.frameMinimap(parts.panes.main);

@@ -24,6 +24,10 @@ export class WorkQueue<Task extends string> {
     }
   }
 
+  isWanted(task: Task): boolean {
+    return this.wanted.has(task);
+  }
+
   // Comes back when none of these is to be done any more.
   whenDone(...tasks: Task[]): Promise<void> {
     return new Promise((resolve) => {
