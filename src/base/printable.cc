@@ -41,4 +41,30 @@ std::string Printable(std::string_view text) { return Replaced(text, false); }
 
 std::string PrintableLines(std::string_view text) { return Replaced(text, true); }
 
+std::string EscapeMarkup(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
 }  // namespace vesta::base

@@ -1,4 +1,4 @@
-// Names and messages that hold foreign text, made safe for a terminal.
+// Names and messages that hold foreign text, made safe for a terminal and for markup.
 #pragma once
 
 #include <string>
@@ -12,5 +12,8 @@ std::string Printable(std::string_view text);
 
 // The same, but lines stay lines.
 std::string PrintableLines(std::string_view text);
+
+// The text as XML and HTML hold it, between tags and in attributes.
+std::string EscapeMarkup(std::string_view text);
 
 }  // namespace vesta::base

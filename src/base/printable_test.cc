@@ -38,5 +38,9 @@ TEST(PrintableTest, WhatATerminalObeysIsReplaced) {
   }
 }
 
+TEST(EscapeMarkupTest, LeavesNothingThatMarkupWouldObey) {
+  EXPECT_EQ(EscapeMarkup("a<b> & \"c\" 'd'"), "a&lt;b&gt; &amp; &quot;c&quot; &#39;d&#39;");
+}
+
 }  // namespace
 }  // namespace vesta::base

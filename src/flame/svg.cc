@@ -28,25 +28,7 @@ constexpr size_t kLegendMax = 12;
 
 // Text of XML: what may not stand there, escaped or not, becomes '?'.
 std::string Escape(std::string_view text) {
-  std::string out;
-  for (const char c : base::Printable(base::ToUtf8(text))) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
+  std::string out = base::EscapeMarkup(base::Printable(base::ToUtf8(text)));
   // U+FFFE and U+FFFF are no characters of XML.
   for (const std::string_view bad : {"\xef\xbf\xbe", "\xef\xbf\xbf"}) {
     for (size_t at = out.find(bad); at != std::string::npos; at = out.find(bad, at))

@@ -13,32 +13,6 @@ namespace {
 
 constexpr size_t kPieceBytes = (size_t{1} << 20) / 4 * 3;  // 1 MiB of base64
 
-std::string EscapeHtml(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 void AppendBase64(std::string_view bytes, std::string& out) {
   constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -73,7 +47,7 @@ std::string RenderHtmlPage(const HtmlPageParts& parts) {
       "img-src data:; base-uri 'none'; form-action 'none'\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<link rel=\"icon\" href=\"data:,\">\n<title>";
-  out += EscapeHtml(base::Printable(base::ToUtf8(parts.title)));
+  out += base::EscapeMarkup(base::Printable(base::ToUtf8(parts.title)));
   out += "</title>\n<style>";
   out += parts.style;
   out +=
