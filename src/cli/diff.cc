@@ -1,6 +1,7 @@
 // `vesta diff`: two profiles side by side, as a table, a page or a picture.
 
 #include <string>
+#include <vector>
 
 #include "src/base/printable.h"
 #include "src/cli/options.h"
@@ -26,6 +27,14 @@ base::Result<profile::Profile> ReadSide(const std::string& path, const Settings&
                        "there is no file " + path + ", and each side of a difference is a file");
   }
   return profile;
+}
+
+// A picture has room for the files' names; the whole paths stand where those are equal.
+void ShortenSideNames(flame::StackTree& tree) {
+  std::vector<std::string> names;
+  for (const auto& side : tree.sides) names.push_back(side.name.substr(side.name.rfind('/') + 1));
+  if (names.front() == names.back()) return;
+  for (size_t i = 0; i < names.size(); ++i) tree.sides[i].name = names[i];
 }
 
 // The tree with the wanted sample type in front.
@@ -75,11 +84,12 @@ base::Result<std::string> Encode(const std::string& path, const flame::StackTree
 // Files first: when one cannot be written, nothing is printed.
 base::Result<int> Diff(const DiffOptions& options) {
   for (const std::string& path : options.outputs) RETURN_IF_ERROR(wire::CheckOutputPath(path));
-  ASSIGN_OR_RETURN(const flame::StackTree tree, MakeTree(options));
+  ASSIGN_OR_RETURN(flame::StackTree tree, MakeTree(options));
   const flame::DiffTable table = flame::MakeDiffTable(
       tree, tree.value_type,
       {.order = options.sort == SortBy::kTotal ? flame::DiffOrder::kTotal : flame::DiffOrder::kSelf,
        .normalize = options.normalize});
+  ShortenSideNames(tree);
   for (const std::string& path : options.outputs) {
     ASSIGN_OR_RETURN(const std::string bytes, Encode(path, tree, table, options));
     RETURN_IF_ERROR(wire::WriteWholeFile(path, bytes));

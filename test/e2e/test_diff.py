@@ -111,8 +111,14 @@ def test_a_page_and_json_hold_both_sides(pair, folder):
     done = vesta("diff", *pair, "-o", f"{folder}/x.html", "-o", f"{folder}/x.json", "-n", "1")
     assert done.stderr.splitlines() == [f"wrote {folder}/x.html", f"wrote {folder}/x.json"]
     page = page_data.load(f"{folder}/x.html")
-    assert [side["name"] for side in page.meta["sides"]] == list(pair)
+    names = [os.path.basename(path) for path in pair]
+    assert [side["name"] for side in page.meta["sides"]] == names
     assert page.meta["title"] == "a and b"
+    os.mkdir(f"{folder}/old")
+    same = [write(f"{folder}/old/b.folded", BEFORE), pair[1]]
+    vesta("diff", *same, "-q", "-o", f"{folder}/same.html")
+    named = page_data.load(f"{folder}/same.html").meta["sides"]
+    assert [side["name"] for side in named] == same, "equal names: the paths tell them apart"
     before, after = page.stacks((0, 0)), page.stacks((0, 1))
     assert before[("app", "main", "sort")] == 200 and after[("app", "main", "sort")] == 320
     assert ("app", "main", "gone") not in after
