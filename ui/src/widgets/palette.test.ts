@@ -75,3 +75,19 @@ test("OKLCH without chroma is grey", () => {
   const grey = oklch(0.6, 0, 123);
   assert.ok(Math.abs(grey.r - grey.g) <= 1 && Math.abs(grey.g - grey.b) <= 1);
 });
+
+test("no binary has a colour near the kernel's", () => {
+  const kernels = ["kernel", "[kernel]", "vmlinux", "nf_tables", "ext4"];
+  for (const theme of THEMES) {
+    const styles = new KeyStyles();
+    for (let i = 0; i < 26; i++) {
+      const { fill } = styleColours(theme, styles.swatchOf(`lib${i}.so`, "native"), NORMAL);
+      for (const key of kernels) {
+        const kernel = styleColours(theme, styles.swatchOf(key, "kernel"), NORMAL).fill;
+        const most = Math.max(Math.abs(fill.r - kernel.r), Math.abs(fill.g - kernel.g),
+          Math.abs(fill.b - kernel.b));
+        assert.ok(most >= 30, `${theme} ${i} ${key}: ${most}`);
+      }
+    }
+  }
+});

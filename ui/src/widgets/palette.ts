@@ -168,9 +168,9 @@ const THEMES: Record<Theme, ThemeColours> = {
   },
 };
 
-// Hue of the n-th place: the wheel leaves out 12..94 degrees, the kernel's orange.
+// Hue of the n-th place: the wheel leaves out -10..110 degrees: the kernel's orange has them.
 function wheelHue(place: number): number {
-  return (94 + (place % HUES) * (278 / (HUES - 1))) % 360;
+  return (110 + (place % HUES) * (240 / (HUES - 1))) % 360;
 }
 
 function fillOf(style: number, colours: ThemeColours): Rgb {
@@ -189,7 +189,7 @@ function fillOf(style: number, colours: ThemeColours): Rgb {
   }
   if (slot >= SLOT_KERNEL) {
     const tone = colours.wheel[0];
-    return oklch(tone.lightness + shade, tone.chroma + 0.012, 50 + 11 * (slot - SLOT_KERNEL));
+    return oklch(tone.lightness + shade, tone.chroma + 0.012, 50 + 8 * (slot - SLOT_KERNEL));
   }
   switch (slot) {
     case SLOT_UNNAMED:
