@@ -72,6 +72,46 @@ def test_legend_has_the_self_share_of_each_binary(html, new_page):
     shares = dict(zip(keys(tab), texts))
     assert "64.0 %" in shares["server"] and "26.0 %" in shares["libdb.so.2"], shares
     assert "10.0 %" in shares["[kernel]"], shares
+    assert "process" not in shares, "what has nothing is left out"
+
+
+def test_a_filter_of_the_legend_is_cleared_by_a_button(html, new_page):
+    tab = new_page().open(html)
+    assert not tab.part("legend-clear").is_visible()
+    entry(tab, "libdb.so.2").click()
+    tab.settle()
+    assert tab.fact("groups") == "libdb.so.2"
+    tab.click("legend-clear")
+    tab.settle()
+    assert tab.fact("groups") == "" and not tab.part("legend-clear").is_visible()
+
+
+@pytest.mark.parametrize("width", (360, 800))
+def test_nothing_below_the_bar_is_cut_in_narrow_windows(html, comparison, new_page, width):
+    for file, parts in ((html, ["status"]), (comparison, ["status", "legend-scale"])):
+        tab = new_page(width=width, height=600).open(file)
+        for part in parts:
+            box, right = tab.part(part).bounding_box(), tab.part(part).evaluate(
+                "(e) => Math.max(...[...e.children].map((x) => x.getBoundingClientRect().right))")
+            assert right <= box["x"] + box["width"] + 1 <= width + 1, (part, right, box)
+
+
+@pytest.mark.parametrize("height", (200, 900))
+def test_graph_and_minimap_are_as_wide_as_the_window(html, new_page, height):
+    """Whether the graph scrolls or not."""
+    tab = new_page(width=1000, height=height).open(html)
+    root, small = tab.box("all"), tab.part("minimap").bounding_box()
+    assert (root["x"], root["width"]) == (0, 1000) == (small["x"], small["width"])
+    bars = [one for one in tab.tab.locator(".vesta-scrollbar").all() if one.is_visible()]
+    assert len(bars) == (1 if height == 200 else 0)
+    if bars:
+        area = bars[0].bounding_box()
+        tab.tab.mouse.move(area["x"] + 5, area["y"] + 3)
+        tab.tab.mouse.down()
+        tab.tab.mouse.move(area["x"] + 5, area["y"] + area["height"])
+        tab.tab.mouse.up()
+        tab.settle()
+        assert "vfs_read" in tab.names() and "all" not in tab.names(), "scrolled to the end"
 
 
 # --- Colour blindness. Source: Machado, Oliveira, Fernandes 2009, severity 1.0, on linear RGB. ----

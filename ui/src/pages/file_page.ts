@@ -41,7 +41,7 @@
 //   theme-button, details-button, help-button, more-button (narrow windows: opens the toolbar),
 //   breadcrumb (nav; buttons, the last has aria-current), chips (list), chip, chip-remove,
 //   legend, legend-entry (data-key, aria-pressed, right click or its menu key: menu),
-//   legend-scale (comparison), legend-all, notes,
+//   legend-scale (comparison), legend-all, legend-clear, notes,
 //   graph, graph-callers, graph-callees (each: tabindex 0, role application; scrolls inside),
 //   minimap, sandwich-title, sandwich-close, splitter (role separator),
 //   table (role grid), table-head-name|self|total|image|selfDiff|totalDiff|... (aria-sort),

@@ -5,6 +5,7 @@ import { make } from "./dom";
 import { measureFrame } from "./measure";
 import type { Painter } from "./painter";
 import { boxAtX, boxOfNode, ROW_PX, type Scene } from "./scene";
+import { Scrollbar } from "./scrollbar";
 
 const TILE_ROWS = 12;
 const TILE_PX = TILE_ROWS * ROW_PX;
@@ -32,6 +33,7 @@ export class GraphPane {
   readonly tree: TreeName;
   scene: Scene | null = null;
   private readonly scroller: HTMLDivElement;
+  private readonly scrollbar: Scrollbar;
   private readonly content: HTMLDivElement;
   private readonly overlay: HTMLCanvasElement;
   private readonly tiles = new Map<number, HTMLCanvasElement>();
@@ -52,10 +54,11 @@ export class GraphPane {
     this.tree = options.tree;
     this.content = make("div", { class: "vesta-graph-content" });
     this.scroller = make("div", { class: "vesta-graph-scroller" }, [this.content]);
+    this.scrollbar = new Scrollbar(this.scroller);
     this.overlay = make("canvas", { class: "vesta-graph-overlay", aria: { hidden: "true" } });
     this.element = make("div", { class: "vesta-graph", testId: options.testId, tabIndex: 0,
       role: "application", label: options.label, aria: { roledescription: "flame graph" } },
-      [this.scroller, this.overlay]);
+      [this.scroller, this.overlay, this.scrollbar.element]);
     this.listen();
     this.observer = new ResizeObserver(() => this.measure());
     this.observer.observe(this.scroller);
@@ -100,6 +103,7 @@ export class GraphPane {
       const started = performance.now();
       this.drawTiles();
       this.drawOverlay();
+      this.scrollbar.update(this.size.height, this.heightPx());
       events.scrolled(this);
       measureFrame(started);
     }, { passive: true });
@@ -176,6 +180,7 @@ export class GraphPane {
     }
     this.drawTiles();
     this.drawOverlay();
+    this.scrollbar.update(this.size.height, this.heightPx());
   }
 
   private release(at: number, tile: HTMLCanvasElement): void {

@@ -20,15 +20,20 @@ export class Legend {
   readonly element: HTMLDivElement;
   private readonly list: HTMLDivElement;
   private readonly all: HTMLButtonElement;
+  private readonly clear: HTMLButtonElement;
   private selected: string[] = [];
   private isOpen = false;
+  private count = 0; // of the entries
 
   constructor(private readonly painter: Painter, private readonly events: LegendEvents) {
     this.list = make("div", { class: "vesta-legend-list", role: "group", label: "Legend" });
     this.list.addEventListener("keydown", (event) => this.onKey(event));
-    this.all = button({ class: "vesta-quiet", testId: "legend-all", text: "All",
-      aria: { expanded: "false" }, onClick: () => this.toggle() });
-    this.element = make("div", { class: "vesta-legend", testId: "legend" }, [this.list, this.all]);
+    this.all = button({ class: "vesta-quiet", testId: "legend-all", aria: { expanded: "false" },
+      onClick: () => this.toggle() });
+    this.clear = button({ class: "vesta-quiet", testId: "legend-clear", text: "Clear",
+      title: "Light all boxes again", onClick: () => events.select([]) });
+    this.element = make("div", { class: "vesta-legend", testId: "legend" },
+      [this.list, this.clear, this.all]);
   }
 
   // One stop of the tab key; arrows go on from there.
@@ -51,7 +56,12 @@ export class Legend {
     this.isOpen = !this.isOpen;
     this.element.classList.toggle("open", this.isOpen);
     this.all.setAttribute("aria-expanded", String(this.isOpen));
-    this.all.textContent = this.isOpen ? "Less" : "All";
+    this.nameAll();
+  }
+
+  private nameAll(): void {
+    this.all.textContent = this.isOpen ? "Fewer" : `All ${this.count}…`;
+    this.all.title = this.isOpen ? "One line of entries" : "Open the list of all entries";
   }
 
   showEntries(
@@ -59,7 +69,9 @@ export class Legend {
   ): void {
     this.selected = selected;
     const whole = entries.reduce((all, entry) => all + sum(entry.self), 0);
-    const buttons = entries.slice(0, ENTRIES_MAX).map((entry) => {
+    const shown = entries.filter((entry) => sum(entry.self) > 0 || selected.includes(entry.key));
+    this.element.classList.remove("scale");
+    const buttons = shown.slice(0, ENTRIES_MAX).map((entry) => {
       const own = sum(entry.self);
       const swatch = make("span", { class: "vesta-swatch" });
       swatch.style.backgroundColor = this.painter.swatch(styles.swatchOf(entry.key, entry.kind));
@@ -83,12 +95,14 @@ export class Legend {
       buttons[0].tabIndex = 0;
     }
     this.list.replaceChildren(...buttons);
-    if (entries.length > ENTRIES_MAX) {
-      const more = entries.length - ENTRIES_MAX;
+    if (shown.length > ENTRIES_MAX) {
+      const more = shown.length - ENTRIES_MAX;
       this.list.append(make("span", { class: "vesta-legend-share", text: `and ${more} more` }));
     }
     this.mark();
-    show(this.all, entries.length > 3);
+    this.count = shown.length;
+    this.nameAll();
+    show(this.all, shown.length > 3);
   }
 
   setSelected(selected: string[]): void {
@@ -98,6 +112,7 @@ export class Legend {
 
   private mark(): void {
     this.element.classList.toggle("filtered", this.selected.length > 0);
+    show(this.clear, this.selected.length > 0);
     for (const one of this.list.querySelectorAll<HTMLElement>("[data-key]")) {
       press(one, this.selected.includes(one.dataset.key ?? ""));
     }
@@ -118,6 +133,7 @@ export class Legend {
     this.selected = [];
     this.mark();
     show(this.all, false);
+    this.element.classList.add("scale");
     const steps = SCALE.map((change) => {
       const step = make("span", { class: "vesta-scale-step", text: SCALE_LABELS[change] ?? "" });
       step.style.backgroundColor = this.painter.swatch(changeStyle(change));
@@ -127,7 +143,8 @@ export class Legend {
     this.list.replaceChildren(make("div", { class: "vesta-scale", testId: "legend-scale",
       role: "img",
       label: `Blue: less in ${sideNames[1]}; orange: more; grey: the same, or noise` }, [
-      make("span", { class: "vesta-legend-share", text: `less in ${sideNames[1]}` }),
+      make("span", { class: "vesta-legend-share vesta-legend-side",
+        text: `less in ${sideNames[1]}`, title: sideNames[1] }),
       make("span", { class: "vesta-scale-steps" }, steps),
       make("span", { class: "vesta-legend-share", text: "more" }),
       make("span", { class: "vesta-legend-note",
