@@ -113,6 +113,8 @@ Result<OutputOptions> OutputOptionsOf(const Settings& settings, const Profile& p
   }
   options.first_frame_labels = FirstFrameLabels(settings.by);
   options.title = settings.title == "auto" ? NameOfFile(name) : settings.title;
+  for (const profile::StringId comment : profile.header().comments)
+    options.notes.emplace_back(profile.String(comment));
   return options;
 }
 

@@ -61,9 +61,10 @@ Holds HoldsOf(ProfileFormat format) {
               .lines = true,
               .start_lines = true,
               .binaries = true,
-              .times = true};
+              .times = true,
+              .comments = true};
     case ProfileFormat::kSvg:
-      return {.negative_values = true, .binaries = true};
+      return {.negative_values = true, .binaries = true, .comments = true};
     default:
       return all;
   }

@@ -57,8 +57,7 @@ TEST(LossesTest, EachFormatNamesWhatItCannotHold) {
                         {.sample_type = 1, .first_frame_labels = {"thread"}}),
                ProfileFormat::kHtml),
       "HTML: the linkage name of 1 function, the column of 1 line, the address of 1 place, the "
-      "build id of 1 binary, the labels process and tid, the sampling period, and the comment "
-      "are not kept");
+      "build id of 1 binary, the labels process and tid, and the sampling period are not kept");
 }
 
 TEST(LossesTest, NothingIsSaidOfWhatTheProfileLacks) {

@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 import page
+import page_data
 import pprof
 import pprof_writer
 from conftest import ROOT
@@ -26,9 +27,9 @@ LOSSES = {
     "speedscope.json": "speedscope: the lines of 1 function, the address of 2 places, the start "
                        "time and duration, the sampling period, and the comment are not kept\n",
     "firefox.json": "Firefox Profiler: the sample type cpu and the comment are not kept\n",
-    "html": "HTML: the address of 2 places, the sampling period, and the comment are not kept\n",
+    "html": "HTML: the address of 2 places and the sampling period are not kept\n",
     "svg": "SVG: file and line of 1 function, the address of 2 places, the sample type cpu, the "
-           "start time and duration, the sampling period, and the comment are not kept\n",
+           "start time and duration, and the sampling period are not kept\n",
 }
 
 
@@ -37,6 +38,11 @@ def test_each_format_says_what_it_cannot_hold(folder, ending):
     source = pprof_writer.write(f"{folder}/in.pb.gz", RICH, comments=["made by hand"])
     said = page.vesta("convert", source, f"{folder}/out.{ending}", "-q", "--type", "samples").stderr
     assert said == LOSSES[ending]
+    if ending in ("html", "svg"):
+        with open(f"{folder}/out.{ending}", "rb") as file:
+            held = file.read().decode() if ending == "svg" else str(
+                page_data.load(f"{folder}/out.{ending}").meta["notes"])
+        assert "made by hand" in held
 
 
 @pytest.mark.parametrize("ending", LOSSES)
