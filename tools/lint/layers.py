@@ -20,6 +20,8 @@ SHAPES = NOUNS + ["src/symbolize", "src/symbolize/index", "src/symbolize/index_b
                   "src/flame"]
 STAGES = ["src/agent/process", "src/agent/unwind", "src/agent/runtime", "src/agent/aggregate",
           "src/agent/limits", "src/agent/naming"]
+SERVER = ["src/store", "src/store/memory", "src/store/index", "src/store/duck", "src/store/disk",
+          "src/ingest", "src/query", "src/client", "src/server"]
 
 # folder -> folders that it may include, lower layers first
 MAY_SEE = {
@@ -36,6 +38,16 @@ MAY_SEE = {
     "src/symbolize/index_build": NOUNS + ["src/symbolize", "src/symbolize/index"],
     "src/wire": NOUNS,
     "src/flame": NOUNS,
+    "src/store": GROUND + ["src/profile"],
+    "src/store/memory": GROUND + ["src/profile", "src/store"],
+    "src/store/contract": GROUND + ["src/profile", "src/store", "src/store/memory"],
+    "src/store/index": GROUND + ["src/profile", "src/store"],
+    "src/store/duck": GROUND + ["src/store"],
+    "src/store/disk": GROUND + ["src/profile", "src/store", "src/store/index", "src/store/duck"],
+    "src/ingest": NOUNS + ["src/wire", "src/store"],
+    "src/query": NOUNS + ["src/flame", "src/store"],
+    "src/client": GROUND,
+    "src/server": SHAPES + ["src/page", "ui", "src/store", "src/ingest", "src/query"],
     "ui": [],  # the built page as bytes; tools/lint/page.py has the layers inside
     "src/page": NOUNS + ["src/wire", "src/flame"],
     "src/agent/process": SHAPES,
@@ -48,13 +60,13 @@ MAY_SEE = {
     "src/agent/naming": SHAPES + ["src/agent/process"],
     "src/agent/source": SHAPES + STAGES,
     "src/agent": SHAPES + STAGES + ["src/agent/source"],
-    "src/cli": SHAPES + STAGES + ["src/agent/source", "src/agent", "src/page", "ui"],
+    "src/cli": SHAPES + STAGES + ["src/agent/source", "src/agent", "src/page", "ui"] + SERVER,
     "test/support": SHAPES + STAGES,
     "test/programs": [],
-    "bench": SHAPES + STAGES + ["src/agent/source", "src/agent"],
+    "bench": SHAPES + STAGES + ["src/agent/source", "src/agent"] + SERVER,
 }
 # What tests see beyond the folder that they test.
-TESTS_SEE = ["test/support"]
+TESTS_SEE = ["test/support", "src/store/memory", "src/store/contract"]
 # Single pairs (file, included file) beyond the rule, each with its reason.
 EXTRA_PAIRS = {
     ("src/wire/go_pprof_test.cc", "src/flame/top_table.h"):
@@ -68,10 +80,14 @@ ADAPTERS = [
     (r".*\.skel\.h|bpf/(libbpf|bpf|btf)\.h|linux/btf\.h", ["src/agent/source"]),
     (r"protozero/.*", ["src/wire"]),
     (r"zlib\.h", ["src/wire", "src/object"]),
-    (r"zstd\.h", ["src/object"]),
-    (r"lzma\.h|curl/.*", ["src/symbolize/debug_file"]),
+    (r"zstd\.h", ["src/object", "src/wire", "src/store/index"]),
+    (r"lzma\.h", ["src/symbolize/debug_file"]),
+    (r"curl/.*", ["src/symbolize/debug_file", "src/client"]),
+    (r"microhttpd\.h|gnutls/.*", ["src/server"]),
+    (r"re2/.*", ["src/query"]),
+    (r".*duckdb\.h", ["src/store/duck"]),
     (r"(libiberty/)?demangle\.h|cxxabi\.h", ["src/symbolize"]),
-    (r"xxhash\.h", ["src/object", "src/symbolize/index"]),
+    (r"xxhash\.h", ["src/object", "src/symbolize/index", "src/store/index", "src/store/disk"]),
     (r"(Zydis|Zycore)/.*", ["src/object"]),
     (r"elfutils/.*|gelf\.h|libelf\.h|dwarf\.h|libdw.*", None),
     (r"gtest/.*|gmock/.*", None),
@@ -80,6 +96,7 @@ ADAPTERS = [
 EXTRA_HEADERS = {}
 
 PURE = ["src/profile", "src/object", "src/dwarf", "src/wire", "src/flame", "src/page",
+        "src/store/index", "src/ingest", "src/query",
         "bpf/unwind", "abi"]
 IMPURE_HEADERS = re.compile(
     r"fstream|iostream|filesystem|chrono|ctime|time\.h|thread|mutex|shared_mutex|future|atomic|"
