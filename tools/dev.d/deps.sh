@@ -1,13 +1,15 @@
 # tools/dev deps [test]: install the Debian packages that are missing
 #
-# Reads tools/packages.txt; with "test" also tools/packages-test.txt, and playwright and speedscope,
-# which Debian does not have, come into ~/.cache/vesta. Quick when all are there.
-# Installing needs root. Services of installed packages are not started.
+# Reads tools/packages.txt; with "test" also tools/packages-test.txt. What Debian does not have comes
+# into ~/.cache/vesta: the library of DuckDB, with "test" also playwright and speedscope. Quick when
+# all are there. Installing needs root. Services of installed packages are not started.
 . "$VESTA_ROOT/tools/dev.d/lib/steps.sh"
+. "$VESTA_ROOT/tools/dev.d/lib/duckdb.sh"
 
 lists=("$VESTA_ROOT/tools/packages.txt")
 [ "${1:-}" != test ] || lists+=("$VESTA_ROOT/tools/packages-test.txt")
 install_packages "${lists[@]}"
+install_duckdb_library
 if [ "${1:-}" = test ]; then
   . "$VESTA_ROOT/tools/dev.d/lib/page_tools.sh"
   install_page_tools

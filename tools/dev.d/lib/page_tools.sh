@@ -6,22 +6,6 @@ page_tools=${XDG_CACHE_HOME:-$HOME/.cache}/vesta/page-tools
 speedscope=speedscope@1.25.0
 speedscope_sha512=cpf9HWTZf1ijLXBJrk87Ve/54tnYx6rlf0gUThvn3ook6h63hLXVOQiMf44PT+XoV503cPfvfiT5gP5vojp6Ag==
 
-# in_new_folder FOLDER COMMAND...: runs COMMAND with a temporary folder as its last argument, which
-# becomes FOLDER only when all went well.
-in_new_folder() {
-  local folder=$1 temporary
-  shift
-  [ ! -d "$folder" ] || return 0
-  mkdir -p "$(dirname "$folder")"
-  temporary=$(mktemp -d "$folder.XXXXXX")
-  if "$@" "$temporary"; then
-    mv -T "$temporary" "$folder" 2>/dev/null || [ -d "$folder" ]  # another one was faster
-  else
-    rm -rf "$temporary"
-    return 1
-  fi
-}
-
 install_playwright() {
   local folder=$1
   say "installing playwright into $page_tools"

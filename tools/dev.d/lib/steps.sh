@@ -52,6 +52,22 @@ install_packages() {
   [ ${#missing[@]} -eq 0 ] || die "still missing after apt-get install: ${missing[*]}"
 }
 
+# in_new_folder FOLDER COMMAND...: runs COMMAND with a temporary folder as its last argument, which
+# becomes FOLDER only when all went well.
+in_new_folder() {
+  local folder=$1 temporary
+  shift
+  [ ! -d "$folder" ] || return 0
+  mkdir -p "$(dirname "$folder")"
+  temporary=$(mktemp -d "$folder.XXXXXX")
+  if "$@" "$temporary"; then
+    mv -T "$temporary" "$folder" 2>/dev/null || [ -d "$folder" ]  # another one was faster
+  else
+    rm -rf "$temporary"
+    return 1
+  fi
+}
+
 # configure PRESET FOLDER: runs CMake when the folder has no build files yet; ninja does it later.
 configure() {
   [ -f "$2/build.ninja" ] || cmake --preset "$1" -B "$2"
