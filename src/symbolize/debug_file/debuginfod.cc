@@ -2,7 +2,6 @@
 
 #include <curl/curl.h>
 #include <dirent.h>
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -14,6 +13,7 @@
 #include <chrono>
 #include <string_view>
 
+#include "src/base/shared_library.h"
 #include "src/object/elf_file.h"
 
 namespace vesta::symbolize {
@@ -33,23 +33,16 @@ constexpr std::string_view kKeptPrefix = "debuginfod-";
 class Curl {
  public:
   static Result<Curl> Load() {
-    void* library = nullptr;
-    for (const char* name : {"libcurl.so.4", "libcurl-gnutls.so.4"}) {
-      library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
-      if (library != nullptr) break;
-    }
-    if (library == nullptr) {
-      return Error(ErrorCode::kUnsupported, "debuginfod needs libcurl (package libcurl4)");
-    }
+    ASSIGN_OR_RETURN(const auto library,
+                     base::SharedLibrary::Open({"libcurl.so.4", "libcurl-gnutls.so.4"},
+                                               "debuginfod needs libcurl (package libcurl4)"));
     Curl curl;
-    const auto find = [library](const char* name, auto& function) {
-      function =
-          reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
-      return function != nullptr;
-    };
-    if (!find("curl_easy_init", curl.init) || !find("curl_easy_setopt", curl.setopt) ||
-        !find("curl_easy_perform", curl.perform) || !find("curl_easy_getinfo", curl.getinfo) ||
-        !find("curl_easy_cleanup", curl.cleanup) || !find("curl_easy_strerror", curl.strerror)) {
+    if (!library.Find("curl_easy_init", curl.init) ||
+        !library.Find("curl_easy_setopt", curl.setopt) ||
+        !library.Find("curl_easy_perform", curl.perform) ||
+        !library.Find("curl_easy_getinfo", curl.getinfo) ||
+        !library.Find("curl_easy_cleanup", curl.cleanup) ||
+        !library.Find("curl_easy_strerror", curl.strerror)) {
       return Error(ErrorCode::kUnsupported, "libcurl lacks a function");
     }
     return curl;
