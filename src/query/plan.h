@@ -1,0 +1,68 @@
+// What is asked of the store to answer a question: pure data, made after the store has listed its
+// series.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/query/request.h"
+#include "src/store/store.h"
+
+namespace vesta::query {
+
+enum class ReadKind : uint8_t { kStacks, kFunctions, kTimeline, kTotals };
+std::string_view ReadKindName(ReadKind kind);
+
+// What a group of a read stands for.
+// Shape: values of Plan::by, "" where a series lacks the label.
+struct PlanGroup {
+  std::vector<std::string> values;
+  friend bool operator==(const PlanGroup&, const PlanGroup&) = default;
+};
+
+// One read of the store.
+struct PlanRead {
+  ReadKind kind = ReadKind::kStacks;
+  size_t side = 0;  // 0, or 1 = after, of a difference
+  store::TimeRange range;
+  std::vector<store::TypeId> types;
+  std::vector<store::GroupedSeries> series;
+  int64_t step_ms = 0;  // of kTimeline
+};
+
+// Which type was meant, and which of its columns.
+struct PlanType {
+  store::ProfileType type;
+  bool shows_count = false;  // the count column was named
+};
+
+struct Plan {
+  Question question = Question::kTree;
+  PlanType type;
+  std::vector<std::string> by;
+  std::vector<PlanGroup> groups;  // shared by all reads
+  std::vector<store::TimeRange> sides;
+  bool by_tasks = false;  // selectors or `by` name pid, tid or thread: rows are read
+  std::vector<PlanRead> reads;
+};
+
+// What a step read, for --explain.
+// Units: time_ns 0 = nobody gave a clock.
+struct StepReport {
+  std::string what;  // "list series", "read stacks", "cut"
+  store::TimeRange range;
+  uint64_t series = 0;
+  uint64_t groups = 0;
+  uint64_t blocks = 0;
+  uint64_t sums = 0;  // (node, group), (function, group) or cells
+  int64_t time_ns = 0;
+};
+
+std::string ExplainText(const Plan& plan, const std::vector<StepReport>& steps);
+std::string ExplainJson(const Plan& plan, const std::vector<StepReport>& steps);
+
+}  // namespace vesta::query
