@@ -1,0 +1,33 @@
+// Names of days and volumes: which folder a time belongs to. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace vesta::store {
+
+inline constexpr int64_t kDayMs = 86'400'000;
+inline constexpr int64_t kMinuteMs = 60'000;
+
+// Days since 1970-01-01 in UTC.
+constexpr int64_t DayOf(int64_t time_unix_ms) {
+  return time_unix_ms / kDayMs - (time_unix_ms % kDayMs < 0 ? 1 : 0);
+}
+constexpr int64_t DayStartUnixMs(int64_t day) { return day * kDayMs; }
+
+// Days that a folder's name can say: 0000-01-01 to 9999-12-31.
+inline constexpr int64_t kDayMin = -719'528;
+inline constexpr int64_t kDayMax = 2'932'896;
+
+// "2026-11-30".
+std::string DayName(int64_t day);
+// Nothing for text that DayName does not write.
+std::optional<int64_t> ParseDayName(std::string_view name);
+
+// "v0001"; numbers count from 1.
+std::string VolumeName(uint32_t number);
+std::optional<uint32_t> ParseVolumeName(std::string_view name);
+
+}  // namespace vesta::store

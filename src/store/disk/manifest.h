@@ -1,0 +1,71 @@
+// What a volume consists of: the file manifest.json, the last to be written at each change, so that
+// what it says is there is there. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/store/disk/book.h"
+#include "src/store/store.h"
+
+namespace vesta::store {
+
+inline constexpr uint32_t kStoreVersion = 1;  // of FORMAT, manifests and state.json
+
+struct ManifestFile {
+  std::string name;  // [a-z0-9_.-]+, in the volume's folder
+  uint64_t bytes = 0;
+  std::string xxh3_128;  // 32 hex digits
+  friend bool operator==(const ManifestFile&, const ManifestFile&) = default;
+};
+
+// Rows that are sealed together, and their roll-up.
+struct ManifestSegment {
+  uint32_t part = 0;  // of the hot file, which they came from
+  std::string rows_file;
+  std::string index_file;
+  uint64_t rows = 0;
+  TimeRange range;  // of the rows, the last one's time plus 1
+  friend bool operator==(const ManifestSegment&, const ManifestSegment&) = default;
+};
+
+// Shape: an open volume has a segment per sealed part, a closed one has one segment, whose
+//        rows_file is "" when retention or damage took the raw rows.
+struct Manifest {
+  int64_t day = 0;
+  uint32_t number = 0;
+  bool is_closed = false;
+  std::vector<uint32_t> replaces;  // volumes of the same day that were merged into this one
+  std::vector<ManifestSegment> segments;
+  std::vector<ManifestFile> files;
+  Book book;  // of a closed volume; an open one has it in its hot file, except what segments lost
+
+  const ManifestFile* FindFile(std::string_view name) const;
+  uint64_t rows() const;  // of segments that have their rows_file
+};
+
+std::string EncodeManifest(const Manifest& manifest);
+// Errors: Corrupt naming what is wrong; Unsupported for a newer version.
+base::Result<Manifest> DecodeManifest(std::string_view text);
+
+// What the whole store remembers beside its volumes: DIR/state.json.
+struct StoreState {
+  struct Volume {
+    int64_t day = 0;
+    uint32_t number = 0;
+    friend bool operator==(const Volume&, const Volume&) = default;
+  };
+  Book book;                    // of volumes that are gone, and of what belongs to none
+  std::vector<Volume> removed;  // in the book already; their folders may still be there
+  uint64_t files_quarantined = 0;
+};
+
+std::string EncodeStoreState(const StoreState& state);
+base::Result<StoreState> DecodeStoreState(std::string_view text);
+
+}  // namespace vesta::store
