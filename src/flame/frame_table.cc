@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "src/base/utf8.h"
@@ -76,18 +78,100 @@ uint32_t FrameTable::InternPlace(std::span<const PlaceFrame> outermost_first) {
   return id;
 }
 
+// Of several sources and first lines the first in order is taken, so that it does not matter what
+// was seen first.
 void FrameTable::Describe(uint32_t function, uint32_t file, int64_t start_line, bool is_inlined) {
   TreeFunction& row = functions_[function];
-  if (row.file == 0) row.file = file;
-  if (row.start_line == 0) row.start_line = LineNumber(start_line);
-  const Inlined here = is_inlined ? Inlined::kAlways : Inlined::kNever;
+  const uint32_t start = LineNumber(start_line);
+  if (file == row.file) {
+    if (start != 0 && (row.start_line == 0 || start < row.start_line)) row.start_line = start;
+  } else if (file != 0 && (row.file == 0 || strings_[file] < strings_[row.file])) {
+    row.file = file;
+    row.start_line = start;
+  }
+  Observe(function, is_inlined ? Inlined::kAlways : Inlined::kNever);
+}
+
+void FrameTable::Observe(uint32_t function, Inlined inlined) {
+  TreeFunction& row = functions_[function];
   described_.resize(functions_.size());
-  if (!described_[function]) row.inlined = here;
-  if (row.inlined != here) row.inlined = Inlined::kSometimes;
+  if (!described_[function]) row.inlined = inlined;
+  if (row.inlined != inlined) row.inlined = Inlined::kSometimes;
   described_[function] = true;
 }
 
-ProfileFrames::ProfileFrames(const profile::Profile& profile, FrameTable& table, Aliases aliases)
+uint32_t FrameTable::PlaceOfAddress(const SourceFrame& source) {
+  const FunctionKind named = profile::IsKernelCode(source.address.path, source.address.address)
+                                 ? FunctionKind::kKernel
+                             : source.image != 0 ? FunctionKind::kNative
+                                                 : FunctionKind::kOther;
+  const auto unnamed = [&] {
+    const uint32_t name = InternString(profile::AddressName(source.address));
+    return InternFunction(name, source.image, 0, FunctionKind::kUnnamed);
+  };
+  frames_.clear();
+  for (size_t i = source.lines.size(); i-- > 0;) {
+    const SourceLine& line = source.lines[i];
+    const uint32_t function =
+        line.name == 0 ? unnamed() : InternFunction(line.name, source.image, line.file, named);
+    Describe(function, line.file, line.start_line, i + 1 < source.lines.size());
+    const uint32_t number = LineNumber(line.line);
+    frames_.push_back({function, number == 0 ? kNoLine : InternLine(function, number)});
+  }
+  if (frames_.empty()) frames_.push_back({unnamed(), kNoLine});
+  return InternPlace(frames_);
+}
+
+uint32_t FrameTable::PlaceOfLabel(std::string_view text) {
+  const PlaceFrame frame{InternFunction(InternString(text), 0, 0, FunctionKind::kProcess), kNoLine};
+  return InternPlace({&frame, 1});
+}
+
+uint32_t FrameTable::PlaceOfNoStack() {
+  const uint32_t name = InternString(profile::kNoStackName);
+  const PlaceFrame frame{InternFunction(name, 0, 0, FunctionKind::kOther), kNoLine};
+  return InternPlace({&frame, 1});
+}
+
+uint32_t FrameTable::WithImages(uint32_t place, std::span<const uint32_t> image_of) {
+  frames_.assign(places_[place].begin(), places_[place].end());
+  for (PlaceFrame& frame : frames_) {
+    const TreeFunction row = functions_[frame.function];
+    if (image_of[row.image] == row.image) continue;
+    const uint32_t function = InternFunction(row.name, image_of[row.image], row.file, row.kind);
+    Describe(function, row.file, row.start_line, row.inlined == Inlined::kAlways);
+    if (row.inlined == Inlined::kSometimes) Observe(function, Inlined::kSometimes);
+    frame.function = function;
+    if (frame.line != kNoLine) frame.line = InternLine(function, lines_[frame.line].line);
+  }
+  return InternPlace(frames_);
+}
+
+ImageAliases MatchImages(std::span<const std::string_view> from,
+                         std::span<const std::string_view> to) {
+  using PathsByName = std::map<std::string_view, std::set<std::string_view>>;
+  const auto only_in = [](std::span<const std::string_view> mine,
+                          std::span<const std::string_view> others) {
+    const std::set<std::string_view> known(others.begin(), others.end());
+    PathsByName result;
+    for (const std::string_view path : mine) {
+      if (!path.empty() && !known.contains(path))
+        result[path.substr(path.rfind('/') + 1)].insert(path);
+    }
+    return result;
+  };
+  const PathsByName candidates = only_in(to, from);
+  ImageAliases aliases;
+  for (const auto& [name, paths] : only_in(from, to)) {
+    const auto match = candidates.find(name);
+    if (paths.size() == 1 && match != candidates.end() && match->second.size() == 1)
+      aliases.emplace(*paths.begin(), *match->second.begin());
+  }
+  return aliases;
+}
+
+ProfileFrames::ProfileFrames(const profile::Profile& profile, FrameTable& table,
+                             ImageAliases aliases)
     : profile_(profile),
       table_(table),
       aliases_(std::move(aliases)),
@@ -107,45 +191,24 @@ uint32_t ProfileFrames::PlaceOf(profile::LocationId location) {
 }
 
 uint32_t ProfileFrames::PlaceOfLabel(const profile::Label& label) {
-  const uint32_t name = table_.InternString(profile::LabelFrameName(profile_, label));
-  const PlaceFrame frame{table_.InternFunction(name, 0, 0, FunctionKind::kProcess), kNoLine};
-  return table_.InternPlace({&frame, 1});
-}
-
-uint32_t ProfileFrames::PlaceOfNoStack() {
-  const uint32_t name = table_.InternString(profile::kNoStackName);
-  const PlaceFrame frame{table_.InternFunction(name, 0, 0, FunctionKind::kOther), kNoLine};
-  return table_.InternPlace({&frame, 1});
+  return table_.PlaceOfLabel(profile::LabelFrameName(profile_, label));
 }
 
 uint32_t ProfileFrames::MakePlace(const profile::Location& location) {
-  uint32_t image = 0;
+  SourceFrame source{.address = profile::PlaceOfAddress(profile_, location)};
   if (location.mapping != profile::kNoMapping) {
     const profile::StringId path = profile_.mapping(location.mapping).path;
     const auto alias = aliases_.find(profile_.String(path));
-    image = alias == aliases_.end() ? String(path) : table_.InternString(alias->second);
+    source.image = alias == aliases_.end() ? String(path) : table_.InternString(alias->second);
   }
-  const FunctionKind named = profile::IsKernelLocation(profile_, location) ? FunctionKind::kKernel
-                             : image != 0                                  ? FunctionKind::kNative
-                                                                           : FunctionKind::kOther;
-  const auto unnamed = [&] {
-    const uint32_t name = table_.InternString(profile::AddressName(profile_, location));
-    return table_.InternFunction(name, image, 0, FunctionKind::kUnnamed);
-  };
-  frames_.clear();
-  for (size_t i = location.lines.size(); i-- > 0;) {
-    const profile::Line& line = location.lines[i];
+  lines_.clear();
+  for (const profile::Line& line : location.lines) {
     const profile::Function& row = profile_.function(line.function);
-    const uint32_t name = String(profile::FunctionName(profile_, line.function));
-    const uint32_t file = String(row.file);
-    const uint32_t function =
-        name == 0 ? unnamed() : table_.InternFunction(name, image, file, named);
-    table_.Describe(function, file, row.start_line, i + 1 < location.lines.size());
-    const uint32_t number = LineNumber(line.line);
-    frames_.push_back({function, number == 0 ? kNoLine : table_.InternLine(function, number)});
+    lines_.push_back({String(profile::FunctionName(profile_, line.function)), String(row.file),
+                      row.start_line, line.line});
   }
-  if (frames_.empty()) frames_.push_back({unnamed(), kNoLine});
-  return table_.InternPlace(frames_);
+  source.lines = lines_;
+  return table_.PlaceOfAddress(source);
 }
 
 }  // namespace vesta::flame

@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <optional>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
-#include "src/flame/call_trie.h"
 #include "src/flame/frame_table.h"
+#include "src/flame/function_trie.h"
+#include "src/flame/tree_builder.h"
 
 namespace vesta::flame {
 namespace {
@@ -27,12 +26,7 @@ constexpr size_t kBefore = 0;
 constexpr size_t kAfter = 1;
 // pprof marks the samples of the profile that was taken away.
 constexpr std::string_view kLabelBase = "pprof::base";
-constexpr size_t kColumnsCheap = 16;
 constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
-
-int64_t Magnitude(int64_t value) {
-  return value < 0 ? -std::max(value, -std::numeric_limits<int64_t>::max()) : value;
-}
 
 void Add(int64_t& sum, int64_t value) { sum = AddSaturating(sum, value); }
 
@@ -130,47 +124,18 @@ base::Result<TypeIndices> MatchTypes(std::span<const TreeInput> inputs) {
                          ", after has " + list(after));
 }
 
-// Paths of binaries that only one profile has, where they can only mean one of the other.
-// Shape: from the paths of `from` to those of `to`.
-ProfileFrames::Aliases MatchImages(const Profile& from, const Profile& to) {
-  using PathsByName = std::map<std::string_view, std::vector<std::string_view>>;
-  const auto paths_of = [](const Profile& profile) {
-    std::map<std::string_view, std::string_view> names;  // by path
-    for (uint32_t i = 0; i < profile.mapping_count(); ++i) {
-      const profile::MappingId id{i};
-      const std::string_view path = profile.String(profile.mapping(id).path);
-      if (!path.empty()) names.emplace(path, profile::MappingShortName(profile, id));
-    }
-    return names;
-  };
-  const auto from_names = paths_of(from);
-  const auto to_names = paths_of(to);
-  const auto only_in = [](const auto& mine, const auto& others) {
-    PathsByName result;
-    for (const auto& [path, name] : mine) {
-      if (!others.contains(path)) result[name].push_back(path);
-    }
-    return result;
-  };
-  const PathsByName candidates = only_in(to_names, from_names);
-  ProfileFrames::Aliases aliases;
-  for (const auto& [name, paths] : only_in(from_names, to_names)) {
-    const auto match = candidates.find(name);
-    if (paths.size() == 1 && match != candidates.end() && match->second.size() == 1)
-      aliases.emplace(paths[0], match->second[0]);
-  }
-  return aliases;
+std::vector<std::string_view> PathsOf(const Profile& profile) {
+  std::vector<std::string_view> paths;
+  for (uint32_t i = 0; i < profile.mapping_count(); ++i)
+    paths.push_back(profile.String(profile.mapping(profile::MappingId{i}).path));
+  return paths;
 }
 
-// Samples as paths of places, the values at their ends: the tree before its nodes are merged by
-// function.
-class PlaceTrie {
+// Adds the samples of profiles to a tree.
+class ProfilePaths {
  public:
-  PlaceTrie(size_t columns, const StackTreeOptions& options)
-      : options_(options),
-        columns_(columns),
-        nodes_max_(options.nodes_max / std::max(columns, kColumnsCheap) * kColumnsCheap),
-        values_(columns) {}
+  ProfilePaths(const StackTreeOptions& options, TreeBuilder& tree)
+      : options_(options), tree_(tree) {}
 
   // Adds all samples of a profile; `column_of(sample, type, value)` says where a value belongs.
   template <typename ColumnOf>
@@ -184,24 +149,13 @@ class PlaceTrie {
       const auto values = profile.sample_values(i);
       if (std::ranges::all_of(types, [&](size_t type) { return values[type] == 0; })) continue;
       const uint32_t node = Walk(profile, i, frames);
-      if (trie_.size() > nodes_max_) return TooLarge();
+      if (tree_.is_too_large()) return tree_.TooLarge();
       for (size_t type = 0; type < types.size(); ++type) {
         const int64_t value = values[types[type]];
-        Add(values_[node * columns_ + column_of(i, type, value)], Magnitude(value));
+        tree_.Add(node, column_of(i, type, value), value);
       }
     }
     return {};
-  }
-
-  base::Error TooLarge() const {
-    return base::Error(base::ErrorCode::kExhausted, "the call tree would have more than " +
-                                                        std::to_string(nodes_max_) + " nodes");
-  }
-
-  const CallTrie& trie() const { return trie_; }
-  size_t nodes_max() const { return nodes_max_; }
-  std::span<const int64_t> values(size_t node) const {
-    return {values_.data() + node * columns_, columns_};
   }
 
  private:
@@ -218,7 +172,7 @@ class PlaceTrie {
     for (const std::string& key : options_.root_labels) {
       for (const profile::Label& label : profile.labels(labels)) {
         if (profile.String(label.key) != key) continue;
-        known = trie_.Child(known, frames.PlaceOfLabel(label));
+        known = tree_.Child(known, frames.PlaceOfLabel(label));
         break;
       }
     }
@@ -242,216 +196,22 @@ class PlaceTrie {
     path_[0] = chain;
     uint32_t node = path_[shared];
     for (size_t i = shared; i < stack.size(); ++i) {
-      node = trie_.Child(node, frames.PlaceOf(stack[stack.size() - 1 - i]));
+      node = tree_.Child(node, frames.PlaceOf(stack[stack.size() - 1 - i]));
       path_[i + 1] = node;
     }
     open_ = stack;
-    if (stack.empty()) node = trie_.Child(chain, frames.PlaceOfNoStack());
-    values_.resize(trie_.size() * columns_);
+    if (stack.empty()) node = tree_.Child(chain, tree_.frames().PlaceOfNoStack());
     end = {chain, node};
     return node;
   }
 
   const StackTreeOptions& options_;
-  const size_t columns_;
-  const size_t nodes_max_;
-  CallTrie trie_;
-  std::vector<int64_t> values_;  // node by node
+  TreeBuilder& tree_;
   // Of the profile being added.
   std::vector<uint32_t> chains_;      // by LabelSetId
   std::vector<End> ends_;             // by StackId
   std::span<const LocationId> open_;  // the stack that path_ belongs to
   std::vector<uint32_t> path_;        // its nodes, from the labels' on
-};
-
-// Children of each node as lists, and the walk over all nodes in preorder.
-class Links {
- public:
-  explicit Links(size_t nodes) : first_(nodes, kNone), next_(nodes, kNone) {}
-
-  void PushFront(uint32_t parent, uint32_t node) {
-    next_[node] = first_[parent];
-    first_[parent] = node;
-  }
-
-  // enter(node, depth) going down, leave(node) coming back; the root included.
-  template <typename Enter, typename Leave>
-  void Walk(const CallTrie& trie, const Enter& enter, const Leave& leave) const {
-    uint32_t node = 0;
-    uint32_t depth = 0;
-    enter(node, depth);
-    while (true) {
-      if (first_[node] != kNone) {
-        node = first_[node];
-        enter(node, ++depth);
-        continue;
-      }
-      while (node != 0 && next_[node] == kNone) {
-        leave(node);
-        node = trie.parent(node);
-        --depth;
-      }
-      if (node == 0) break;
-      leave(node);
-      node = next_[node];
-      enter(node, depth);
-    }
-    leave(0);
-  }
-
- private:
-  std::vector<uint32_t> first_;
-  std::vector<uint32_t> next_;
-};
-
-// Makes the columns of the tree out of the paths.
-class Finisher {
- public:
-  Finisher(const PlaceTrie& places, FrameTable& table, StackTree& tree)
-      : places_(places),
-        table_(table),
-        tree_(tree),
-        columns_(tree.sides.size() * tree.value_types.size()) {}
-
-  base::Result<void> Run() {
-    RankFunctions();
-    RETURN_IF_ERROR(MergeByFunction());
-    WriteNodes();
-    if (!table_.lines().empty()) WriteLines();
-    tree_.strings = std::move(table_.strings());
-    tree_.functions = std::move(functions_);
-    return {};
-  }
-
- private:
-  void RankFunctions() {
-    const auto& rows = table_.functions();
-    const auto& strings = table_.strings();
-    std::vector<uint32_t> order(rows.size());
-    std::iota(order.begin(), order.end(), 0u);
-    std::sort(order.begin() + 1, order.end(), [&](uint32_t a, uint32_t b) {
-      const TreeFunction& x = rows[a];
-      const TreeFunction& y = rows[b];
-      return std::tie(strings[x.name], strings[x.image], strings[x.file], x.kind) <
-             std::tie(strings[y.name], strings[y.image], strings[y.file], y.kind);
-    });
-    rank_.resize(rows.size());
-    for (uint32_t i = 0; i < order.size(); ++i) {
-      rank_[order[i]] = i;
-      functions_.push_back(rows[order[i]]);
-    }
-  }
-
-  base::Result<void> MergeByFunction() {
-    const CallTrie& trie = places_.trie();
-    // A few bytes can name a place of many frames again and again.
-    size_t steps_left = places_.nodes_max() * 16;
-    std::vector<uint32_t> merged(trie.size());
-    sums_.resize(columns_);
-    for (uint32_t node = 1; node < trie.size(); ++node) {
-      const auto place = table_.place(trie.item(node));
-      if (place.size() > steps_left) return places_.TooLarge();
-      steps_left -= place.size();
-      uint32_t at = merged[trie.parent(node)];
-      for (const PlaceFrame& frame : place) at = nodes_.Child(at, rank_[frame.function]);
-      if (nodes_.size() > places_.nodes_max()) return places_.TooLarge();
-      merged[node] = at;
-      const auto values = places_.values(node);
-      for (size_t column = 0; column < columns_; ++column) {
-        sums_[column].resize(nodes_.size());
-        Add(sums_[column][at], values[column]);
-      }
-    }
-    for (auto& column : sums_) column.resize(nodes_.size());
-    return {};
-  }
-
-  void WriteNodes() {
-    // Pushed from the last function to the first, so that each list of children ends up in order.
-    std::vector<uint32_t> starts(functions_.size() + 1);
-    for (uint32_t node = 1; node < nodes_.size(); ++node) ++starts[nodes_.item(node) + 1];
-    std::partial_sum(starts.begin(), starts.end(), starts.begin());
-    std::vector<uint32_t> by_function(nodes_.size() - 1);
-    for (uint32_t node = 1; node < nodes_.size(); ++node)
-      by_function[starts[nodes_.item(node)]++] = node;
-    Links links(nodes_.size());
-    for (size_t i = by_function.size(); i-- > 0;)
-      links.PushFront(nodes_.parent(by_function[i]), by_function[i]);
-
-    tree_.depth.reserve(nodes_.size());
-    tree_.function.reserve(nodes_.size());
-    tree_.self.resize(columns_);
-    for (auto& column : tree_.self) column.reserve(nodes_.size());
-    links.Walk(
-        nodes_,
-        [&](uint32_t node, uint32_t depth) {
-          tree_.depth.push_back(depth);
-          tree_.function.push_back(nodes_.item(node));
-          for (size_t column = 0; column < columns_; ++column)
-            tree_.self[column].push_back(sums_[column][node]);
-        },
-        [](uint32_t) {});
-  }
-
-  // A line's total needs the place tree: the merged one does not know lines.
-  void WriteLines() {
-    const CallTrie& trie = places_.trie();
-    const auto& rows = table_.lines();
-    std::vector<uint32_t> order(rows.size());
-    std::iota(order.begin(), order.end(), 0u);
-    const auto key = [&](uint32_t row) {
-      return std::pair(rank_[rows[row].function], rows[row].line);
-    };
-    std::ranges::sort(order, [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
-    std::vector<uint32_t> position(rows.size());
-    for (uint32_t i = 0; i < order.size(); ++i) {
-      position[order[i]] = i;
-      tree_.lines.push_back({key(order[i]).first, key(order[i]).second});
-    }
-    tree_.line_self.assign(columns_, std::vector<int64_t>(rows.size()));
-    tree_.line_total = tree_.line_self;
-
-    std::vector<int64_t> totals(trie.size() * columns_);
-    Links links(trie.size());
-    for (uint32_t node = static_cast<uint32_t>(trie.size()); node-- > 1;) {
-      links.PushFront(trie.parent(node), node);
-      for (size_t column = 0; column < columns_; ++column) {
-        int64_t& total = totals[node * columns_ + column];
-        Add(total, places_.values(node)[column]);
-        Add(totals[trie.parent(node) * columns_ + column], total);
-      }
-    }
-    std::vector<uint32_t> open(rows.size());  // how often a line is on the stack
-    links.Walk(
-        trie,
-        [&](uint32_t node, uint32_t) {
-          if (node == 0) return;
-          const auto place = table_.place(trie.item(node));
-          for (const PlaceFrame& frame : place) {
-            if (frame.line == kNoLine || open[frame.line]++ != 0) continue;
-            for (size_t column = 0; column < columns_; ++column)
-              Add(tree_.line_total[column][position[frame.line]], totals[node * columns_ + column]);
-          }
-          if (place.back().line == kNoLine) return;
-          for (size_t column = 0; column < columns_; ++column) {
-            Add(tree_.line_self[column][position[place.back().line]], places_.values(node)[column]);
-          }
-        },
-        [&](uint32_t node) {
-          if (node == 0) return;
-          for (const PlaceFrame& frame : table_.place(trie.item(node)))
-            if (frame.line != kNoLine) --open[frame.line];
-        });
-  }
-
-  const PlaceTrie& places_;
-  FrameTable& table_;
-  StackTree& tree_;
-  const size_t columns_;
-  std::vector<TreeFunction> functions_;  // in the order of their ranks
-  std::vector<uint32_t> rank_;           // by function of table_
-  CallTrie nodes_;                       // by rank
-  std::vector<std::vector<int64_t>> sums_;
 };
 
 void DescribeValues(std::span<const TreeInput> inputs, const TypeIndices& types, StackTree& tree) {
@@ -476,22 +236,22 @@ void DescribeValues(std::span<const TreeInput> inputs, const TypeIndices& types,
 }
 
 base::Result<void> AddDifference(const Profile& profile, std::span<const size_t> types,
-                                 FrameTable& table, PlaceTrie& places) {
-  ProfileFrames frames(profile, table, {});
-  return places.AddProfile(profile, types, frames, [&](size_t sample, size_t type, int64_t value) {
+                                 TreeBuilder& builder, ProfilePaths& paths) {
+  ProfileFrames frames(profile, builder.frames(), {});
+  return paths.AddProfile(profile, types, frames, [&](size_t sample, size_t type, int64_t value) {
     const bool before = value < 0 || IsBase(profile, profile.sample_labels(sample));
     return type * 2 + (before ? kBefore : kAfter);
   });
 }
 
 base::Result<void> AddSides(std::span<const TreeInput> inputs, const TypeIndices& types,
-                            FrameTable& table, PlaceTrie& places) {
+                            TreeBuilder& builder, ProfilePaths& paths) {
   for (size_t side = 0; side < inputs.size(); ++side) {
-    ProfileFrames::Aliases aliases;
+    ImageAliases aliases;
     if (side == kBefore && inputs.size() == 2)
-      aliases = MatchImages(*inputs[kBefore].profile, *inputs[kAfter].profile);
-    ProfileFrames frames(*inputs[side].profile, table, std::move(aliases));
-    RETURN_IF_ERROR(places.AddProfile(
+      aliases = MatchImages(PathsOf(*inputs[kBefore].profile), PathsOf(*inputs[kAfter].profile));
+    ProfileFrames frames(*inputs[side].profile, builder.frames(), std::move(aliases));
+    RETURN_IF_ERROR(paths.AddProfile(
         *inputs[side].profile, types[side], frames,
         [&](size_t, size_t type, int64_t) { return type * inputs.size() + side; }));
   }
@@ -521,15 +281,54 @@ base::Result<StackTree> MakeStackTree(std::span<const TreeInput> inputs,
   }
   ASSIGN_OR_RETURN(const TypeIndices types, MatchTypes(inputs));
   DescribeValues(inputs, types, tree);
-  FrameTable table;
-  PlaceTrie places(tree.sides.size() * tree.value_types.size(), options);
+  TreeBuilder builder(tree.sides.size() * tree.value_types.size(), options.nodes_max);
+  ProfilePaths paths(options, builder);
   if (is_difference) {
-    RETURN_IF_ERROR(AddDifference(*inputs[0].profile, types[0], table, places));
+    RETURN_IF_ERROR(AddDifference(*inputs[0].profile, types[0], builder, paths));
   } else {
-    RETURN_IF_ERROR(AddSides(inputs, types, table, places));
+    RETURN_IF_ERROR(AddSides(inputs, types, builder, paths));
   }
-  RETURN_IF_ERROR(Finisher(places, table, tree).Run());
+  RETURN_IF_ERROR(builder.Finish({}, tree));
   return tree;
+}
+
+void CutTree(size_t nodes_max, StackTree& tree) {
+  if (tree.node_count() <= nodes_max) return;
+  FunctionTrie trie(tree.self.size());
+  std::vector<uint32_t> path;  // by depth
+  for (size_t node = 0; node < tree.node_count(); ++node) {
+    path.resize(tree.depth[node]);
+    const uint32_t at = path.empty() ? 0 : trie.Child(path.back(), tree.function[node]);
+    for (size_t column = 0; column < tree.self.size(); ++column)
+      trie.Add(at, column, tree.self[column][node]);
+    path.push_back(at);
+  }
+  std::vector<TreeFunction> functions = std::move(tree.functions);
+  std::vector<std::string> strings = std::move(tree.strings);
+  const uint32_t rest = AddRestFunction(functions, strings);
+  trie.Cut(nodes_max, WeighedColumns(tree), rest);
+  const std::vector<uint32_t> rank = trie.Write(std::move(functions), std::move(strings), tree);
+  size_t lines = 0;
+  for (size_t i = 0; i < tree.lines.size(); ++i) {
+    const uint32_t function = rank[tree.lines[i].function];
+    if (function == kNoFunction) continue;
+    tree.lines[lines] = {function, tree.lines[i].line};
+    for (size_t column = 0; column < tree.line_self.size(); ++column) {
+      tree.line_self[column][lines] = tree.line_self[column][i];
+      tree.line_total[column][lines] = tree.line_total[column][i];
+    }
+    ++lines;
+  }
+  tree.lines.resize(lines);
+  for (auto& column : tree.line_self) column.resize(lines);
+  for (auto& column : tree.line_total) column.resize(lines);
+}
+
+std::vector<size_t> WeighedColumns(const StackTree& tree) {
+  std::vector<size_t> columns;
+  for (size_t side = 0; side < tree.sides.size() && !tree.value_types.empty(); ++side)
+    columns.push_back(tree.column(tree.value_type, side));
+  return columns;
 }
 
 std::vector<int64_t> NodeTotals(const StackTree& tree, size_t column) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/result.h"
@@ -101,6 +102,18 @@ struct StackTreeOptions {
 //         Exhausted beyond options.nodes_max.
 base::Result<StackTree> MakeStackTree(std::span<const TreeInput> inputs,
                                       const StackTreeOptions& options = {});
+
+// What a cut tree calls the child that stands for what its parent lost.
+inline constexpr std::string_view kRestName = "[rest]";
+
+// Leaves the largest nodes, by the value type to show first (of two sides, by their shares). A
+// child called kRestName stands for all that its parent lost, so that self + children == total in
+// each column. Functions and lines of what is gone go, too.
+// Shape: nodes_max >= 2; at most so many nodes remain, the rests included.
+void CutTree(size_t nodes_max, StackTree& tree);
+
+// The columns that a cut weighs nodes by.
+std::vector<size_t> WeighedColumns(const StackTree& tree);
 
 // The value of each node and all below it.
 std::vector<int64_t> NodeTotals(const StackTree& tree, size_t column);

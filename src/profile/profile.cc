@@ -313,8 +313,11 @@ size_t Profile::memory_bytes() const {
 bool IsKernelLocation(const Profile& profile, const Location& location) {
   std::string_view path;
   if (location.mapping != kNoMapping) path = profile.String(profile.mapping(location.mapping).path);
-  if (path == "[vsyscall]") return false;
-  return location.address >= kKernelAddressMin || IsKernelPath(path);
+  return IsKernelCode(path, location.address);
+}
+
+bool IsKernelCode(std::string_view path, uint64_t address) {
+  return path != "[vsyscall]" && (address >= kKernelAddressMin || IsKernelPath(path));
 }
 
 std::string_view MappingShortName(const Profile& profile, MappingId mapping) {

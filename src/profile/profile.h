@@ -234,6 +234,7 @@ inline int64_t AddSaturating(int64_t a, int64_t b) {
 // Whether this is code of the kernel: its mapping is "[kernel...]", a module's "[name]" or file
 // (.ko), or the address is one that 64-bit machines keep for it.
 bool IsKernelLocation(const Profile& profile, const Location& location);
+bool IsKernelCode(std::string_view mapping_path, uint64_t address);
 
 // What stands after the last '/' of the mapping's path; "" when there is none.
 std::string_view MappingShortName(const Profile& profile, MappingId mapping);
