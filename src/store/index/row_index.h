@@ -1,0 +1,128 @@
+// Finds rows of a table by content; both kinds leave the rows where they are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "src/base/check.h"
+
+namespace vesta::store::index {
+
+inline constexpr uint32_t kNoRow = std::numeric_limits<uint32_t>::max();
+
+inline void PrefetchRow(const void* row) { __builtin_prefetch(row); }
+
+// For rows that are dear to look at: a slot holds a tag of the hash beside the id.
+// Shape: open addressing, linear probing, at most 3/4 full.
+// Cost:  8 bytes a slot; growing reads only the slots.
+class TaggedIndex {
+ public:
+  static uint32_t Tag(uint64_t hash) { return static_cast<uint32_t>(hash ^ (hash >> 32)); }
+
+  void Prefetch(uint64_t hash) const {
+    if (!slots_.empty()) PrefetchRow(&slots_[Tag(hash) & mask_]);
+  }
+  // The first row whose tag is that of the hash, most likely the right one; kNoRow = surely none.
+  uint32_t Guess(uint64_t hash) const {
+    if (slots_.empty()) return kNoRow;
+    const uint32_t tag = Tag(hash);
+    size_t at = tag & mask_;
+    while (slots_[at].id != kNoRow && slots_[at].tag != tag) at = (at + 1) & mask_;
+    return slots_[at].id;
+  }
+  // Returns the row that equal(id) says yes to, else takes `fresh` in and returns it.
+  template <typename Equal>
+  uint32_t FindOrInsert(uint64_t hash, uint32_t fresh, const Equal& equal) {
+    if ((count_ + 1) * 4 > slots_.size() * 3) Grow();
+    const uint32_t tag = Tag(hash);
+    size_t at = tag & mask_;
+    while (slots_[at].id != kNoRow) {
+      if (slots_[at].tag == tag && equal(slots_[at].id)) return slots_[at].id;
+      at = (at + 1) & mask_;
+    }
+    CHECK(fresh != kNoRow);
+    slots_[at] = {tag, fresh};
+    ++count_;
+    return fresh;
+  }
+  size_t memory_bytes() const { return slots_.capacity() * sizeof(Slot); }
+
+ private:
+  struct Slot {
+    uint32_t tag = 0;
+    uint32_t id = kNoRow;
+  };
+  void Grow() {
+    std::vector<Slot> bigger(slots_.empty() ? 64 : slots_.size() * 2);
+    mask_ = bigger.size() - 1;
+    for (const Slot& slot : slots_) {
+      if (slot.id == kNoRow) continue;
+      size_t at = slot.tag & mask_;
+      while (bigger[at].id != kNoRow) at = (at + 1) & mask_;
+      bigger[at] = slot;
+    }
+    slots_ = std::move(bigger);
+  }
+
+  std::vector<Slot> slots_;
+  size_t mask_ = 0;
+  size_t count_ = 0;
+};
+
+// For very many rows that are cheap to look at: a slot is an id and nothing else.
+// Shape: as above. Growing asks `hash_of(id)` of all rows in order.
+// Cost:  4 bytes a slot.
+class BareIndex {
+ public:
+  void Prefetch(uint64_t hash) const {
+    if (!slots_.empty()) PrefetchRow(&slots_[hash & mask_]);
+  }
+  // What stands in the first slot: most likely the right one, if it is there at all.
+  uint32_t Guess(uint64_t hash) const { return slots_.empty() ? kNoRow : slots_[hash & mask_]; }
+
+  template <typename Equal, typename HashOf>
+  uint32_t FindOrInsert(uint64_t hash, uint32_t fresh, const Equal& equal, const HashOf& hash_of) {
+    if ((size_t{count_} + 1) * 4 > slots_.size() * 3) Grow(slots_.size() * 2, hash_of);
+    size_t at = hash & mask_;
+    while (slots_[at] != kNoRow) {
+      if (equal(slots_[at])) return slots_[at];
+      at = (at + 1) & mask_;
+    }
+    CHECK(fresh == count_ && fresh != kNoRow);
+    slots_[at] = fresh;
+    ++count_;
+    return fresh;
+  }
+  // Takes in the rows up to `count` that are not in yet, without asking whether they are equal.
+  template <typename HashOf>
+  void CatchUp(uint32_t count, const HashOf& hash_of) {
+    size_t slot_count = slots_.empty() ? 4096 : slots_.size();
+    while ((size_t{count} + 1) * 4 > slot_count * 3) slot_count *= 2;
+    if (slot_count != slots_.size()) Grow(slot_count, hash_of);
+    for (; count_ < count; ++count_) Put(count_, hash_of(count_));
+  }
+  size_t memory_bytes() const { return slots_.capacity() * sizeof(uint32_t); }
+
+ private:
+  template <typename HashOf>
+  void Grow(size_t slot_count, const HashOf& hash_of) {
+    slots_.clear();
+    slots_.shrink_to_fit();  // before the larger one is there: this is what peaks
+    slots_.assign(slot_count < 4096 ? 4096 : slot_count, kNoRow);
+    mask_ = slots_.size() - 1;
+    for (uint32_t id = 0; id < count_; ++id) Put(id, hash_of(id));
+  }
+  void Put(uint32_t id, uint64_t hash) {
+    size_t at = hash & mask_;
+    while (slots_[at] != kNoRow) at = (at + 1) & mask_;
+    slots_[at] = id;
+  }
+
+  std::vector<uint32_t> slots_;
+  size_t mask_ = 0;
+  uint32_t count_ = 0;  // rows 0 .. count_ - 1 are in
+};
+
+}  // namespace vesta::store::index
