@@ -17,7 +17,8 @@ struct Label {
 };
 
 // What is the same for a series of samples: service.name, service.version, host.name, ...
-// Shape: sorted by name, each name once, no empty name; an empty value is the same as no label.
+// Shape: sorted by name, each name once, no empty name; no empty value either, since that is the
+//        same as no label. src/store/batch_check.h has the limits.
 using Labels = std::vector<Label>;
 
 // What was measured. Each row carries a value and the count of samples behind it, so that two
@@ -49,6 +50,7 @@ struct BatchId {
   friend auto operator<=>(const BatchId&, const BatchId&) = default;
 };
 
+// Shape: value and count are >= 0 and not both 0.
 // Units: value in the type's unit and already multiplied by the weight, so that sums are unbiased;
 //        an interval has its end as time and its duration as value.
 struct BatchRow {
@@ -58,7 +60,7 @@ struct BatchRow {
   profile::StackId stack;
   int64_t time_unix_ms = 0;
   int64_t value = 0;
-  int64_t count = 1;  // samples, >= 0
+  int64_t count = 1;  // samples
   float weight = 1;   // > 0; 1 = nothing was sampled away
 };
 
@@ -72,7 +74,7 @@ struct Batch {
   std::vector<BatchRow> rows;
 };
 
-// received == kept + duplicate + the dropped ones.
+// received == kept + duplicate + too_old + too_new.
 struct AppendOutcome {
   uint64_t rows_received = 0;
   uint64_t rows_kept = 0;        // those in the overflow series included

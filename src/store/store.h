@@ -3,6 +3,10 @@
 // Queries ask in two steps: Series() lists what there is, the caller chooses and groups, and one of
 // the reads below adds up what was chosen. All reads give sums over blocks; a block has its own
 // numbers for stacks and names, and the caller adds equal ones of several blocks together.
+//
+// Units: values and counts are >= 0 and sums of them stop at the largest int64 (saturate), so that
+//        the order of adding does not matter. Whoever adds up blocks does the same
+//        (profile::AddSaturating).
 #pragma once
 
 #include <atomic>
@@ -36,11 +40,27 @@ struct TimeRange {
   friend bool operator==(const TimeRange&, const TimeRange&) = default;
 };
 
-// How long and how large a read may become, and whether anybody still waits for it.
+// The range of whole minutes (multiples of 60,000 ms, also before 1970) that holds the range; the
+// limits of int64 stay as they are.
+constexpr TimeRange WidenToMinutes(TimeRange range) {
+  constexpr int64_t kMinuteMs = 60'000;
+  constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  if (range.from_unix_ms >= range.to_unix_ms) return range;
+  const int64_t before = ((range.from_unix_ms % kMinuteMs) + kMinuteMs) % kMinuteMs;
+  const int64_t behind =
+      (kMinuteMs - ((range.to_unix_ms % kMinuteMs) + kMinuteMs) % kMinuteMs) % kMinuteMs;
+  range.from_unix_ms = range.from_unix_ms < kMin + before ? kMin : range.from_unix_ms - before;
+  range.to_unix_ms = range.to_unix_ms > kMax - behind ? kMax : range.to_unix_ms + behind;
+  return range;
+}
+
+// How long and how large a read may become, and whether anybody still waits for it. Looked at when
+// a read begins, and then often enough that it ends within some 10 ms.
 struct ReadLimits {
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
-  uint64_t memory_bytes_max = uint64_t{1} << 30;
-  const std::atomic<bool>* cancelled = nullptr;  // set by another thread
+  uint64_t memory_bytes_max = uint64_t{1} << 30;  // of what the read makes, mapped files apart
+  const std::atomic<bool>* cancelled = nullptr;   // set by another thread
 };
 
 // A series of one type with what it has in a range.
@@ -61,11 +81,11 @@ struct GroupedSeries {
 using Regroup = std::function<std::optional<uint32_t>(uint32_t group, const Task& task)>;
 
 struct ReadRequest {
-  TimeRange range;
-  std::vector<TypeId> types;
-  std::vector<GroupedSeries> series;  // each once
-  uint32_t group_count = 1;           // Regroup may go up to this
-  Regroup regroup = nullptr;          // nothing = tasks do not matter, which is much faster
+  TimeRange range = {};
+  std::vector<TypeId> types = {};
+  std::vector<GroupedSeries> series = {};  // each once
+  uint32_t group_count = 1;                // Regroup may go up to this
+  Regroup regroup = nullptr;               // nothing = tasks do not matter, which is much faster
   ReadLimits limits = {};
 };
 
@@ -131,7 +151,7 @@ struct StackBlock {
 struct CallableView {
   std::string_view name;   // for people, else the system's; "" = code without a name
   std::string_view image;  // path; "" = unknown
-  std::string_view file;   // only where image is ""
+  std::string_view file;   // only of a function with a name whose image is ""
 };
 struct FunctionSum {
   uint32_t callable = 0;  // of the block
@@ -145,6 +165,8 @@ class Callables {
  public:
   virtual ~Callables() = default;
   virtual base::Result<CallableView> callable(uint32_t id) const = 0;
+  // CallableHash (callable_hash.h) of the view where it is cheaper than the view, else 0.
+  virtual base::Result<uint64_t> callable_hash(uint32_t /*id*/) const { return uint64_t{0}; }
 };
 // Shape: each (callable, group) at most once.
 struct FunctionBlock {
@@ -185,16 +207,20 @@ using Sink = std::function<base::Result<void>(const Block&)>;
 // What a store holds and what became of all it was given since it was first started.
 struct StoreStatus {
   uint64_t days = 0;
-  uint64_t rows = 0;  // that can be read now
-  uint64_t series = 0;
+  uint64_t rows = 0;    // that can be read now
+  uint64_t series = 0;  // the overflow series included
   uint64_t disk_bytes = 0;
-  std::optional<TimeRange> range = std::nullopt;  // of all rows
+  std::optional<TimeRange> range = std::nullopt;  // of all rows: [first, last + 1 ms)
   AppendOutcome book;                             // summed
   uint64_t rows_expired = 0;                      // kept once, gone by retention
   uint64_t rows_quarantined = 0;                  // in files that were set aside as damaged
   std::optional<std::string> refuses_writes = std::nullopt;  // why, and what to do
 };
 
+// Shape of all reads: report is never nullptr and gets notes added. A read sees all
+//         rows that a batch put into one day, or none of them. A request's types and series are
+//         ones that this store gave out; groups, those that Regroup answers included, are <
+//         group_count.
 // Errors of all reads: Exhausted beyond the limits, naming the limit and how to ask for less;
 //         Unavailable when cancelled; what sink returns. A damaged file is no error: it is set
 //         aside, the rest is read, and the report says so.
@@ -203,7 +229,10 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  // Durable when it returns. A row's time says to which day it belongs.
+  // Durable when it returns. A row's time says to which day it belongs. The batch is checked by
+  // CheckBatch. A batch of which no row was kept may be sent again and is looked at again.
+  // Series take their places under the cap in the order of Batch::series, those without a kept row
+  // take none; the overflow series needs none.
   // Errors: InvalidInput naming the field; Unavailable when the disk is full or the store is being
   //         closed: nothing of the batch was counted, try again later.
   virtual base::Result<AppendOutcome> Append(const Batch& batch) = 0;
@@ -213,7 +242,7 @@ class Store {
   // {kOverflowLabel, "true"}.
   virtual Labels labels(SeriesId id) const = 0;
 
-  // All series with rows in the range, of every type.
+  // All series with rows in the range, of every type; each (series, type) once, in no order.
   // Units: the sums are exact when both ends are whole minutes (as multiples of 60,000 ms, or the
   //        limits of int64); else the range is widened to whole minutes.
   virtual base::Result<std::vector<SeriesTotal>> Series(TimeRange range, const ReadLimits& limits,
@@ -224,6 +253,7 @@ class Store {
                                        const Sink<FunctionBlock>& sink) = 0;
   // Shape: only cells that are not 0, each (group, step) once, in no order. Both ends of the range
   //        must be finite. step_ms > 0; whole minutes from a whole minute on are fastest.
+  // Errors: InvalidInput for another range or step.
   virtual base::Result<std::vector<TimelineCell>> Timeline(const ReadRequest& request,
                                                            int64_t step_ms, ReadReport* report) = 0;
   virtual base::Result<void> Rows(const ReadRequest& request, ReadReport* report,
