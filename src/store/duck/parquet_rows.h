@@ -2,6 +2,7 @@
 // the row groups that can have what is asked for.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -32,9 +33,11 @@ struct CompactInput {
   std::span<const uint32_t> stack;
 };
 // Makes one sorted file of several, synced to disk. Units: returns the rows written.
-// Errors: besides, Corrupt when an id is beyond its mapping.
+// Cost: what DuckDB's memory cannot hold goes to its temporary folder.
+// Errors: besides, Corrupt when an id is beyond its mapping, Unavailable when `cancelled` was set.
 base::Result<uint64_t> CompactRows(const DuckDb& db, std::span<const CompactInput> inputs,
-                                   const std::string& path);
+                                   const std::string& path,
+                                   const std::atomic<bool>* cancelled = nullptr);
 
 struct ParquetSummary {
   uint64_t rows = 0;

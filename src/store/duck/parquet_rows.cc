@@ -1,0 +1,287 @@
+#include "src/store/duck/parquet_rows.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "src/store/duck/duck_handles.h"
+#include "src/store/duck/row_chunk.h"
+
+namespace vesta::store::duck {
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+// Longer lists are not sent as text: DuckDB reads from the least to the greatest, and we filter.
+constexpr size_t kListedSeriesMax = 256;
+
+// Rows on their way into a file: a table of the connection, so that what memory cannot hold is
+// spilled.
+class RowTable {
+ public:
+  static Result<std::unique_ptr<RowTable>> Make(const DuckDb& db, const std::string& subject) {
+    ASSIGN_OR_RETURN(std::shared_ptr<DuckInstance> instance, db.state().Instance());
+    ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, Connection::Open(std::move(instance)));
+    std::string create = CreateRowTable("sealing");
+    create.insert(std::string_view("CREATE").size(), " TEMP");
+    RETURN_IF_ERROR(connection->Run(create, subject));
+    ASSIGN_OR_RETURN(
+        std::unique_ptr<Appender> appender,
+        Appender::Open(connection.get(), "temp", "sealing", RowColumnTypes(), subject));
+    return std::unique_ptr<RowTable>(new RowTable(std::move(connection), std::move(appender)));
+  }
+
+  Result<void> Append(const RowColumns& rows) { return AppendRows(appender_.get(), rows); }
+
+  Result<uint64_t> Write(const std::string& path, const std::atomic<bool>* cancelled) {
+    RETURN_IF_ERROR(appender_->Flush());
+    return CopySorted(connection_.get(), "FROM temp.sealing", path, cancelled);
+  }
+
+ private:
+  RowTable(std::unique_ptr<Connection> connection, std::unique_ptr<Appender> appender)
+      : connection_(std::move(connection)), appender_(std::move(appender)) {}
+
+  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<Appender> appender_;
+};
+
+// Gives ids their new numbers; keeps the memory for the next rows.
+class IdMapping {
+ public:
+  // False when an id is beyond the map.
+  bool Apply(std::span<const uint32_t> map, std::span<const uint32_t>* ids) {
+    if (map.empty()) return true;
+    mapped_.resize(ids->size());
+    for (size_t i = 0; i < ids->size(); ++i) {
+      const uint32_t id = (*ids)[i];
+      if (id >= map.size()) return false;
+      mapped_[i] = map[id];
+    }
+    *ids = mapped_;
+    return true;
+  }
+
+ private:
+  std::vector<uint32_t> mapped_;
+};
+
+bool HasMapping(const CompactInput& input) {
+  return !input.type.empty() || !input.series.empty() || !input.task.empty() ||
+         !input.stack.empty();
+}
+
+// Streams a file through `each`, which gets all columns.
+Result<void> EachChunk(const DuckDb& db, const std::string& path,
+                       const std::atomic<bool>* cancelled, const RowSink& each) {
+  ASSIGN_OR_RETURN(std::shared_ptr<DuckInstance> instance, db.state().Instance());
+  ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
+                   Connection::Open(std::move(instance)));
+  ReadLimits limits;
+  limits.cancelled = cancelled;
+  ASSIGN_OR_RETURN(ResultStream stream,
+                   connection->Query("SELECT " + RowColumnList(kAllColumns) +
+                                         " FROM read_parquet(" + SqlReadPath(path) + ")",
+                                     path, limits));
+  RETURN_IF_ERROR(CheckRowTypes(&stream, kAllColumns, path));
+  for (;;) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<Chunk> chunk, stream.Next());
+    if (chunk == nullptr) return {};
+    RETURN_IF_ERROR(each(ViewRows(*chunk, kAllColumns)));
+  }
+}
+
+Result<uint64_t> CompactMapped(const DuckDb& db, std::span<const CompactInput> inputs,
+                               const std::string& path, const std::atomic<bool>* cancelled) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<RowTable> table, RowTable::Make(db, path));
+  IdMapping type;
+  IdMapping series;
+  IdMapping task;
+  IdMapping stack;
+  for (const CompactInput& input : inputs) {
+    RETURN_IF_ERROR(EachChunk(db, input.path, cancelled, [&](RowColumns rows) -> Result<void> {
+      if (!type.Apply(input.type, &rows.type) || !series.Apply(input.series, &rows.series) ||
+          !task.Apply(input.task, &rows.task) || !stack.Apply(input.stack, &rows.stack)) {
+        return Error(ErrorCode::kCorrupt,
+                     input.path + ": has an id that its dictionary does not have");
+      }
+      return table->Append(rows);
+    }));
+  }
+  return table->Write(path, cancelled);
+}
+
+std::string NumberList(std::span<const uint32_t> numbers) {
+  std::string list;
+  for (const uint32_t number : numbers) {
+    if (!list.empty()) list += ",";
+    list += std::to_string(number);
+  }
+  return list;
+}
+
+std::string Condition(const ParquetRead& read) {
+  std::string where = " WHERE \"type\" IN (" + NumberList(read.types) + ")";
+  if (read.every_series) {
+  } else if (read.series.size() <= kListedSeriesMax) {
+    where += " AND series IN (" + NumberList(read.series) + ")";
+  } else {
+    where += " AND series BETWEEN " + std::to_string(read.series.front()) + " AND " +
+             std::to_string(read.series.back());
+  }
+  if (read.range.from_unix_ms != std::numeric_limits<int64_t>::min()) {
+    where += " AND time_unix_ms >= " + std::to_string(read.range.from_unix_ms);
+  }
+  if (read.range.to_unix_ms != std::numeric_limits<int64_t>::max()) {
+    where += " AND time_unix_ms < " + std::to_string(read.range.to_unix_ms);
+  }
+  return where;
+}
+
+// Keeps the rows of a long list of series.
+class SeriesFilter {
+ public:
+  explicit SeriesFilter(std::span<const uint32_t> series)
+      : first_(series.front()), is_kept_(size_t{series.back()} - series.front() + 1) {
+    for (const uint32_t id : series) is_kept_[id - first_] = true;
+  }
+
+  RowColumns Apply(RowColumns rows) {
+    kept_.clear();
+    for (size_t i = 0; i < rows.row_count; ++i) {
+      if (is_kept_[rows.series[i] - first_]) kept_.push_back(i);
+    }
+    if (kept_.size() == rows.row_count) return rows;
+    rows.row_count = kept_.size();
+    Choose(&rows.type, &type_);
+    Choose(&rows.series, &series_);
+    Choose(&rows.task, &task_);
+    Choose(&rows.stack, &stack_);
+    Choose(&rows.time_unix_ms, &time_);
+    Choose(&rows.value, &value_);
+    Choose(&rows.count, &count_);
+    Choose(&rows.weight, &weight_);
+    return rows;
+  }
+
+ private:
+  template <typename T>
+  void Choose(std::span<const T>* values, std::vector<T>* chosen) {
+    if (values->empty()) return;
+    chosen->clear();
+    for (const size_t i : kept_) chosen->push_back((*values)[i]);
+    *values = *chosen;
+  }
+
+  uint32_t first_;
+  std::vector<bool> is_kept_;
+  std::vector<size_t> kept_;
+  std::vector<uint32_t> type_, series_, task_, stack_;
+  std::vector<int64_t> time_, value_, count_;
+  std::vector<float> weight_;
+};
+
+}  // namespace
+
+Result<uint64_t> SealRows(const DuckDb& db, std::span<const RowColumns> rows,
+                          const std::string& path) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<RowTable> table, RowTable::Make(db, path));
+  for (const RowColumns& columns : rows) RETURN_IF_ERROR(table->Append(columns));
+  return table->Write(path, nullptr);
+}
+
+Result<uint64_t> CompactRows(const DuckDb& db, std::span<const CompactInput> inputs,
+                             const std::string& path, const std::atomic<bool>* cancelled) {
+  if (inputs.empty() || std::any_of(inputs.begin(), inputs.end(), HasMapping)) {
+    return CompactMapped(db, inputs, path, cancelled);
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<DuckInstance> instance, db.state().Instance());
+  ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
+                   Connection::Open(std::move(instance)));
+  std::string files;
+  for (const CompactInput& input : inputs) {
+    if (!files.empty()) files += ", ";
+    files += SqlReadPath(input.path);
+  }
+  auto written =
+      CopySorted(connection.get(),
+                 "SELECT " + RowColumnList(kAllColumns) + " FROM read_parquet([" + files + "])",
+                 path, cancelled);
+  if (written.ok() || written.error().code() != ErrorCode::kCorrupt) return written;
+  // Which of them it was decides what is set aside.
+  for (const CompactInput& input : inputs) {
+    RETURN_IF_ERROR(
+        EachChunk(db, input.path, cancelled, [](const RowColumns&) -> Result<void> { return {}; }));
+  }
+  return written;
+}
+
+Result<ParquetSummary> SummarizeRows(const DuckDb& db, const std::string& path) {
+  ASSIGN_OR_RETURN(std::shared_ptr<DuckInstance> instance, db.state().Instance());
+  ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
+                   Connection::Open(std::move(instance)));
+  const std::string file = SqlReadPath(path);
+  ParquetSummary summary;
+  ASSIGN_OR_RETURN(ResultStream counts,
+                   connection->Query("SELECT num_rows::BIGINT, num_row_groups::BIGINT"
+                                     " FROM parquet_file_metadata(" +
+                                         file + ")",
+                                     path));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Chunk> counted, counts.Next());
+  if (counted == nullptr) return Error(ErrorCode::kCorrupt, path + ": has no footer");
+  summary.rows = static_cast<uint64_t>(*counted->values<int64_t>(0));
+  summary.row_groups = static_cast<uint64_t>(*counted->values<int64_t>(1));
+  if (summary.rows == 0) return summary;
+  const auto bounds = [](const char* column) {
+    std::string sql;
+    for (const char* end : {"min", "max"}) {
+      sql += std::string(sql.empty() ? "" : ", ") + end + "(stats_" + end +
+             "_value::BIGINT) FILTER (path_in_schema = '" + column + "')";
+    }
+    return sql;
+  };
+  ASSIGN_OR_RETURN(ResultStream statistics,
+                   connection->Query("SELECT " + bounds("time_unix_ms") + ", " + bounds("series") +
+                                         " FROM parquet_metadata(" + file + ")",
+                                     path));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Chunk> row, statistics.Next());
+  for (size_t i = 0; i < 4; ++i) {
+    if (row == nullptr || row->is_null(i, 0)) {
+      return Error(ErrorCode::kCorrupt, path + ": lacks statistics of its columns");
+    }
+  }
+  summary.time_unix_ms_min = *row->values<int64_t>(0);
+  summary.time_unix_ms_max = *row->values<int64_t>(1);
+  summary.series_min = static_cast<uint32_t>(*row->values<int64_t>(2));
+  summary.series_max = static_cast<uint32_t>(*row->values<int64_t>(3));
+  return summary;
+}
+
+Result<void> ReadRows(const DuckDb& db, const ParquetRead& read, const RowSink& sink) {
+  if (read.types.empty() || (read.series.empty() && !read.every_series)) return {};
+  ASSIGN_OR_RETURN(std::shared_ptr<DuckInstance> instance, db.state().Instance());
+  ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
+                   Connection::Open(std::move(instance)));
+  const bool is_filtered = !read.every_series && read.series.size() > kListedSeriesMax;
+  std::optional<SeriesFilter> filter;
+  if (is_filtered) filter.emplace(read.series);
+  const uint32_t columns = read.columns | (is_filtered ? kSeriesColumn : 0U);
+  ASSIGN_OR_RETURN(ResultStream stream,
+                   connection->Query("SELECT " + RowColumnList(columns) + " FROM read_parquet(" +
+                                         SqlReadPath(read.path) + ")" + Condition(read),
+                                     read.path, read.limits));
+  RETURN_IF_ERROR(CheckRowTypes(&stream, columns, read.path));
+  for (;;) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<Chunk> chunk, stream.Next());
+    if (chunk == nullptr) return {};
+    RowColumns rows = ViewRows(*chunk, columns);
+    if (filter.has_value()) rows = filter->Apply(rows);
+    if ((read.columns & kSeriesColumn) == 0) rows.series = {};
+    if (rows.row_count > 0) RETURN_IF_ERROR(sink(rows));
+  }
+}
+
+}  // namespace vesta::store::duck
