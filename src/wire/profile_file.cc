@@ -143,15 +143,20 @@ Result<void> WriteBeside(const Target& target, std::string_view bytes) {
 
 }  // namespace
 
-Result<Profile> ReadProfileFile(const std::string& path, const DecodeOptions& options) {
-  if (path == "-") {
-    ASSIGN_OR_RETURN(const std::string bytes, ReadAll(STDIN_FILENO, "standard input", options));
-    return DecodeProfile(bytes, "standard input", options);
-  }
+Result<std::string> ReadWholeFile(const std::string& path, const DecodeOptions& options) {
+  if (path == "-") return ReadAll(STDIN_FILENO, NameForMessages(path), options);
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (file.fd() < 0) return ErrnoError("opening " + path, errno);
-  ASSIGN_OR_RETURN(const std::string bytes, ReadAll(file.fd(), path, options));
-  return DecodeProfile(bytes, path, options);
+  return ReadAll(file.fd(), path, options);
+}
+
+std::string NameForMessages(const std::string& path) {
+  return path == "-" ? "standard input" : path;
+}
+
+Result<Profile> ReadProfileFile(const std::string& path, const DecodeOptions& options) {
+  ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path, options));
+  return DecodeProfile(bytes, NameForMessages(path), options);
 }
 
 Result<void> CheckOutputPath(const std::string& path) {

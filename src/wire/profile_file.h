@@ -16,6 +16,14 @@ namespace vesta::wire {
 base::Result<profile::Profile> ReadProfileFile(const std::string& path,
                                                const DecodeOptions& options = {});
 
+// Only the bytes, for who also needs them as they are; DecodeProfile understands them.
+// Errors: as open(2) and read(2); Unsupported for what begins like no profile; Exhausted above the
+//         limit.
+base::Result<std::string> ReadWholeFile(const std::string& path, const DecodeOptions& options = {});
+
+// The path, or "standard input".
+std::string NameForMessages(const std::string& path);
+
 // Whether WriteWholeFile could write there as far as can be told now: before a long recording, not
 // after it. Errors: NotFound, Permission for the folder; InvalidInput for a folder.
 base::Result<void> CheckOutputPath(const std::string& path);
