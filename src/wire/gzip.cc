@@ -14,6 +14,8 @@ using base::Error;
 using base::ErrorCode;
 
 constexpr int kGzipWindowBits = 15 + 16;  // zlib: + 16 = with a gzip header
+constexpr size_t kTrailerBytes = 4;       // of the plain size, little endian
+constexpr uint64_t kRatioMax = 1032;      // deflate cannot do better
 constexpr size_t kPieceBytesMax = size_t{1} << 30;
 
 // zlib does not write through next_in, but its type lacks the const.
@@ -77,15 +79,25 @@ std::string GzipWriter::Finish() {
 
 bool IsGzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 
+uint64_t GunzippedSizeHint(std::string_view bytes) {
+  if (bytes.size() < kTrailerBytes) return 0;
+  uint64_t size = 0;
+  for (size_t i = 1; i <= kTrailerBytes; ++i)
+    size = size << 8 | static_cast<unsigned char>(bytes[bytes.size() - i]);
+  return size / kRatioMax > bytes.size() ? 0 : size;
+}
+
 base::Result<std::string> Gunzip(std::string_view bytes, uint64_t size_bytes_max) {
   InflateStream stream;
   const size_t size_bytes = bytes.size();
   std::string out;
   size_t used = 0;  // of out
+  const uint64_t hint = GunzippedSizeHint(bytes);
   while (true) {
     if (used == out.size()) {
       // One byte more than allowed is asked for, to tell "exactly full" from "too large".
-      const uint64_t wanted = std::max<uint64_t>(uint64_t{used} * 2, 64 << 10);
+      const uint64_t doubled = std::max<uint64_t>(uint64_t{used} * 2, 64 << 10);
+      const uint64_t wanted = used == 0 ? std::max(doubled, hint + 1) : doubled;
       out.resize(static_cast<size_t>(std::min(wanted, size_bytes_max + 1)));
       if (used == out.size()) {
         return Error(ErrorCode::kExhausted,

@@ -32,6 +32,10 @@ class GzipWriter {
 
 bool IsGzip(std::string_view bytes);
 
+// How large it gets by the size that its last member states; 0 when that is more than gzip data of
+// this size can hold. Several members, and lies, make it wrong.
+uint64_t GunzippedSizeHint(std::string_view bytes);
+
 // Uncompresses all members of a gzip file.
 // Errors: Corrupt when it is truncated, damaged, or followed by something else; Exhausted when it
 //         would become larger than size_bytes_max.

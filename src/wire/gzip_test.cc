@@ -73,5 +73,15 @@ TEST(GzipTest, HumanBytesUseTheLargestUnitThatFits) {
   EXPECT_EQ(HumanBytes(uint64_t{4} << 30), "4.0 GiB");
 }
 
+TEST(GzipTest, StatesItsSizeUnlessThatCannotBe) {
+  GzipWriter writer(6);
+  writer.Write(std::string(5000, 'x'));
+  std::string packed = writer.Finish();
+  EXPECT_EQ(GunzippedSizeHint(packed), 5000u);
+  packed[packed.size() - 1] = '\x7f';
+  EXPECT_EQ(GunzippedSizeHint(packed), 0u);
+  EXPECT_EQ(GunzippedSizeHint("abc"), 0u);
+}
+
 }  // namespace
 }  // namespace vesta::wire

@@ -1,0 +1,25 @@
+// zstd by libzstd, unpacked with a bound.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "src/base/result.h"
+
+namespace vesta::wire {
+
+bool IsZstd(std::string_view bytes);
+
+// How large the first frame says it gets; 0 when it does not say, or promises what no zstd data of
+// this size can hold.
+uint64_t UnzstdSizeHint(std::string_view bytes);
+
+// Unpacks all frames, one after another.
+// Shape:  frames that need a window of more than 8 MiB (zstd --ultra, --long) are refused, as RFC
+//         8878 allows: the memory for it would be beyond size_bytes_max.
+// Errors: Corrupt when it is truncated, damaged, or followed by something else; Exhausted when it
+//         would become larger than size_bytes_max; Unsupported for such a window or a dictionary.
+base::Result<std::string> Unzstd(std::string_view bytes, uint64_t size_bytes_max);
+
+}  // namespace vesta::wire

@@ -1,0 +1,13 @@
+#include "src/wire/zstd.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using vesta::wire::Unzstd;
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  constexpr uint64_t kBytesMax = 1 << 20;
+  const auto plain = Unzstd(bytes, kBytesMax);
+  if (plain.ok() && plain->size() > kBytesMax) __builtin_trap();
+  // What fits exactly must be taken, and one byte less must be too little.
+  if (plain.ok() && !Unzstd(bytes, plain->size()).ok()) __builtin_trap();
+  if (plain.ok() && !plain->empty() && Unzstd(bytes, plain->size() - 1).ok()) __builtin_trap();
+  return 0;
+}
