@@ -7,8 +7,7 @@
 #include "src/base/printable.h"
 #include "src/cli/profile_input.h"
 #include "src/flame/svg.h"
-#include "src/page/html_page.h"
-#include "src/page/page_data.h"
+#include "src/page/tree_page.h"
 #include "src/wire/firefox_encoder.h"
 #include "src/wire/folded_encoder.h"
 #include "src/wire/gzip.h"
@@ -79,12 +78,8 @@ std::string Gzip(std::string_view bytes) {
 }  // namespace
 
 Result<std::string> HtmlOfTree(const flame::StackTree& tree, const OutputOptions& options) {
-  ASSIGN_OR_RETURN(const std::string data,
-                   page::EncodePageData(tree, {options.title, options.notes}));
-  return page::RenderHtmlPage({.title = options.title,
-                               .page_data = data,
-                               .script = ui::FlamePageScript(),
-                               .style = ui::FlamePageStyle()});
+  return page::RenderTreePage(tree, {options.title, options.notes},
+                              {ui::FlamePageScript(), ui::FlamePageStyle()});
 }
 
 std::string SvgOfTree(const flame::StackTree& tree, const OutputOptions& options) {
