@@ -408,8 +408,10 @@ Push Fleet::MakePush(uint64_t number) const {
     push.samples += samples;
   }
   push.profile = std::move(writer).Take();
-  push.profile.header().time_unix_ns = push.time_unix_ms * 1'000'000;
+  // A profile belongs to the time at which it ended.
   push.profile.header().duration_ns = push.samples * kPeriodNs;
+  push.profile.header().time_unix_ns =
+      push.time_unix_ms * 1'000'000 - push.profile.header().duration_ns;
   return push;
 }
 
