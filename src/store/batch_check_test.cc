@@ -83,7 +83,7 @@ TEST(CheckBatch, NamesTheFieldThatIsWrong) {
       {"types[0]: count_type is no UTF-8", [](Batch* b) { b->types[0].count_type = "\xff"; }},
       {"types[0]: period_type", [](Batch* b) { b->types[0].period_type = "\xff"; }},
       {"types[0]: period_unit", [](Batch* b) { b->types[0].period_unit = "\xff"; }},
-      {"tasks[0]: thread", [](Batch* b) { b->tasks[0].thread = std::string(257, 'x'); }},
+      {"tasks[0]: thread", [](Batch* b) { b->tasks[0].thread = std::string(2049, 'x'); }},
       {"id.agent", [](Batch* b) { b->id->agent = "\xff"; }},
       {"id.boot", [](Batch* b) { b->id->boot = std::string(257, 'x'); }},
       {"series[0]: the label service.name is there twice",
