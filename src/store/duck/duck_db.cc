@@ -49,8 +49,8 @@ Result<std::shared_ptr<DuckInstance>> StartInstance(const DuckSettings& settings
   // Settings that only a running instance knows. Footers of sealed files are read once; they never
   // change under their name.
   ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection, Connection::Open(instance));
-  for (const char* sql : {"SET GLOBAL parquet_metadata_cache = true",
-                          "SET GLOBAL lock_configuration = true"}) {
+  for (const char* sql :
+       {"SET GLOBAL parquet_metadata_cache = true", "SET GLOBAL lock_configuration = true"}) {
     RETURN_IF_ERROR(connection->Run(sql, "settings"));
   }
   return instance;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -20,6 +21,7 @@ using base::Result;
 constexpr uint32_t kSchemaVersion = 1;
 // Name of the attached file.
 constexpr const char* kCatalog = "hot";
+constexpr size_t kJournalColumns = 8;
 constexpr std::string_view kRowTablePrefix = "rows_";
 
 std::string RowTable(uint32_t part) { return std::string(kRowTablePrefix) + std::to_string(part); }
@@ -58,7 +60,6 @@ class HotFile::State {
   Result<void> MakeTables();
   Result<void> Append(const HotCommit& commit);
   Result<void> AppendJournal(const HotCommit& commit);
-  Result<void> AppendLedger(std::span<const LedgerRow> ledger);
   Result<Appender*> PartAppender(uint32_t part);
   void ForgetAppenders();
 
@@ -66,8 +67,7 @@ class HotFile::State {
   std::unique_ptr<Connection> writer_;
   std::map<uint32_t, std::unique_ptr<Appender>> parts_;  // those with a table
   std::unique_ptr<Appender> journal_;
-  std::unique_ptr<Appender> ledger_;
-  uint64_t next_sequence_ = 0;
+  uint64_t next_commit_ = 0;
   bool is_closed_ = false;
 };
 
@@ -77,10 +77,8 @@ Result<void> HotFile::State::MakeTables() {
         "CREATE TABLE " + InHot("meta") + "(schema_version UINTEGER NOT NULL)",
         "INSERT INTO " + InHot("meta") + " VALUES (" + std::to_string(kSchemaVersion) + ")",
         "CREATE TABLE " + InHot("journal") +
-            "(\"sequence\" UBIGINT NOT NULL, dictionary BLOB NOT NULL, state BLOB NOT NULL)",
-        "CREATE TABLE " + InHot("ledger") +
-            "(agent BLOB NOT NULL, boot BLOB NOT NULL, \"sequence\" UBIGINT NOT NULL,"
-            " \"rows\" UBIGINT NOT NULL, time_unix_ms BIGINT NOT NULL)",
+            "(\"commit\" UBIGINT NOT NULL, dictionary BLOB NOT NULL, state BLOB NOT NULL,"
+            " agent BLOB, boot BLOB, \"sequence\" UBIGINT, \"rows\" UBIGINT, time_unix_ms BIGINT)",
         std::string("COMMIT")}) {
     RETURN_IF_ERROR(writer_->Run(sql, path_));
   }
@@ -112,10 +110,10 @@ Result<void> HotFile::State::Prepare() {
                                               std::to_string(kSchemaVersion));
   }
   ASSIGN_OR_RETURN(ResultStream last,
-                   writer_->Query("SELECT max(\"sequence\") FROM " + InHot("journal"), path_));
+                   writer_->Query("SELECT max(\"commit\") FROM " + InHot("journal"), path_));
   ASSIGN_OR_RETURN(const std::unique_ptr<Chunk> sequence, last.Next());
   if (sequence != nullptr && !sequence->is_null(0, 0)) {
-    next_sequence_ = *sequence->values<uint64_t>(0) + 1;
+    next_commit_ = *sequence->values<uint64_t>(0) + 1;
   }
   return {};
 }
@@ -132,14 +130,16 @@ Result<void> HotFile::State::Load(const HotLoad& load) {
   };
   RETURN_IF_ERROR(
       each("SELECT state FROM " + InHot("journal") +
-               " WHERE octet_length(state) > 0 ORDER BY \"sequence\" DESC LIMIT 1",
+               " WHERE octet_length(state) > 0 ORDER BY \"commit\" DESC LIMIT 1",
            [&](const Chunk& chunk, size_t i) { return load.state(AsBytes(chunk.bytes(0, i))); }));
   RETURN_IF_ERROR(each(
       "SELECT dictionary FROM " + InHot("journal") +
-          " WHERE octet_length(dictionary) > 0 ORDER BY \"sequence\"",
+          " WHERE octet_length(dictionary) > 0 ORDER BY \"commit\"",
       [&](const Chunk& chunk, size_t i) { return load.dictionary(AsBytes(chunk.bytes(0, i))); }));
   RETURN_IF_ERROR(
-      each("SELECT agent, boot, \"sequence\", \"rows\", time_unix_ms FROM " + InHot("ledger"),
+      each("SELECT agent, boot, \"sequence\", \"rows\", time_unix_ms FROM " + InHot("journal") +
+               " WHERE agent IS NOT NULL AND boot IS NOT NULL AND \"sequence\" IS NOT NULL"
+               " AND \"rows\" IS NOT NULL AND time_unix_ms IS NOT NULL",
            [&](const Chunk& chunk, size_t i) {
              return load.ledger({chunk.bytes(0, i), chunk.bytes(1, i), chunk.values<uint64_t>(2)[i],
                                  chunk.values<uint64_t>(3)[i], chunk.values<int64_t>(4)[i]});
@@ -165,14 +165,17 @@ Result<std::vector<HotPart>> HotFile::State::Parts(Connection* connection) {
     ASSIGN_OR_RETURN(ResultStream tables,
                      connection->Query("SELECT table_name FROM duckdb_tables()"
                                        " WHERE database_name = 'hot'"
-                                       " AND regexp_full_match(table_name, 'rows_[0-9]{1,9}')",
+                                       " AND regexp_full_match(table_name, 'rows_[0-9]{1,10}')",
                                        path_));
     for (;;) {
       ASSIGN_OR_RETURN(const std::unique_ptr<Chunk> chunk, tables.Next());
       if (chunk == nullptr) break;
       for (size_t i = 0; i < chunk->row_count(); ++i) {
         const std::string_view digits = chunk->bytes(0, i).substr(kRowTablePrefix.size());
-        parts.push_back({static_cast<uint32_t>(std::stoul(std::string(digits))), 0});
+        const uint64_t part = std::stoull(std::string(digits));
+        if (part <= std::numeric_limits<uint32_t>::max()) {
+          parts.push_back({static_cast<uint32_t>(part), 0});
+        }
       }
     }
   }
@@ -203,37 +206,36 @@ Result<Appender*> HotFile::State::PartAppender(uint32_t part) {
 void HotFile::State::ForgetAppenders() {
   parts_.clear();
   journal_.reset();
-  ledger_.reset();
 }
 
 Result<void> HotFile::State::AppendJournal(const HotCommit& commit) {
-  if (commit.dictionary.empty() && commit.state.empty()) return {};
+  if (commit.dictionary.empty() && commit.state.empty() && commit.ledger.empty()) return {};
   if (journal_ == nullptr) {
     ASSIGN_OR_RETURN(journal_, Appender::Open(writer_.get(), kCatalog, "journal", {}, path_));
   }
   const DuckLibrary& library = writer_->library();
   Appender& to = *journal_;
-  RETURN_IF_ERROR(to.Check(library.append_uint64(to.get(), next_sequence_)));
-  for (const Bytes bytes : {commit.dictionary, commit.state}) {
-    RETURN_IF_ERROR(to.Check(library.append_blob(to.get(), bytes.data(), bytes.size())));
-  }
-  RETURN_IF_ERROR(to.Check(library.appender_end_row(to.get())));
-  return to.Flush();
-}
-
-Result<void> HotFile::State::AppendLedger(std::span<const LedgerRow> ledger) {
-  if (ledger.empty()) return {};
-  if (ledger_ == nullptr) {
-    ASSIGN_OR_RETURN(ledger_, Appender::Open(writer_.get(), kCatalog, "ledger", {}, path_));
-  }
-  const DuckLibrary& library = writer_->library();
-  Appender& to = *ledger_;
-  for (const LedgerRow& row : ledger) {
-    RETURN_IF_ERROR(to.Check(library.append_blob(to.get(), row.agent.data(), row.agent.size())));
-    RETURN_IF_ERROR(to.Check(library.append_blob(to.get(), row.boot.data(), row.boot.size())));
-    RETURN_IF_ERROR(to.Check(library.append_uint64(to.get(), row.sequence)));
-    RETURN_IF_ERROR(to.Check(library.append_uint64(to.get(), row.rows)));
-    RETURN_IF_ERROR(to.Check(library.append_int64(to.get(), row.time_unix_ms)));
+  const auto blob = [&](const void* bytes, size_t size) {
+    return to.Check(library.append_blob(to.get(), bytes, size));
+  };
+  const size_t rows = std::max<size_t>(1, commit.ledger.size());
+  for (size_t i = 0; i < rows; ++i) {
+    RETURN_IF_ERROR(to.Check(library.append_uint64(to.get(), next_commit_)));
+    for (const Bytes bytes : {commit.dictionary, commit.state}) {
+      RETURN_IF_ERROR(blob(bytes.data(), i == 0 ? bytes.size() : 0));
+    }
+    if (commit.ledger.empty()) {
+      for (size_t column = 3; column < kJournalColumns; ++column) {
+        RETURN_IF_ERROR(to.Check(library.append_null(to.get())));
+      }
+    } else {
+      const LedgerRow& row = commit.ledger[i];
+      RETURN_IF_ERROR(blob(row.agent.data(), row.agent.size()));
+      RETURN_IF_ERROR(blob(row.boot.data(), row.boot.size()));
+      RETURN_IF_ERROR(to.Check(library.append_uint64(to.get(), row.sequence)));
+      RETURN_IF_ERROR(to.Check(library.append_uint64(to.get(), row.rows)));
+      RETURN_IF_ERROR(to.Check(library.append_int64(to.get(), row.time_unix_ms)));
+    }
     RETURN_IF_ERROR(to.Check(library.appender_end_row(to.get())));
   }
   return to.Flush();
@@ -245,8 +247,7 @@ Result<void> HotFile::State::Append(const HotCommit& commit) {
     RETURN_IF_ERROR(AppendRows(appender, rows.rows));
     RETURN_IF_ERROR(appender->Flush());
   }
-  RETURN_IF_ERROR(AppendJournal(commit));
-  return AppendLedger(commit.ledger);
+  return AppendJournal(commit);
 }
 
 Result<void> HotFile::State::Commit(const HotCommit& commit) {
@@ -264,7 +265,7 @@ Result<void> HotFile::State::Commit(const HotCommit& commit) {
     (void)writer_->Run("ROLLBACK", path_).ok();
     return done;
   }
-  ++next_sequence_;
+  ++next_commit_;
   return {};
 }
 

@@ -16,7 +16,7 @@ using base::ErrorCode;
 using base::Result;
 
 // Longer lists are not sent as text: DuckDB reads from the least to the greatest, and we filter.
-constexpr size_t kListedSeriesMax = 256;
+constexpr size_t kListedSeriesMax = 16;
 
 // Rows on their way into a file: a table of the connection, so that what memory cannot hold is
 // spilled.
