@@ -1,8 +1,9 @@
 # tools/dev deps [test]: install the Debian packages that are missing
 #
 # Reads tools/packages.txt; with "test" also tools/packages-test.txt. What Debian does not have comes
-# into ~/.cache/vesta: the library of DuckDB, with "test" also playwright and speedscope. Quick when
-# all are there. Installing needs root. Services of installed packages are not started.
+# into ~/.cache/vesta: the library of DuckDB, with "test" also playwright, speedscope and Python's
+# duckdb. Quick when all are there. Installing needs root. Services of installed packages are not
+# started.
 . "$VESTA_ROOT/tools/dev.d/lib/steps.sh"
 . "$VESTA_ROOT/tools/dev.d/lib/duckdb.sh"
 
@@ -13,4 +14,6 @@ install_duckdb_library
 if [ "${1:-}" = test ]; then
   . "$VESTA_ROOT/tools/dev.d/lib/page_tools.sh"
   install_page_tools
+  . "$VESTA_ROOT/tools/dev.d/lib/store_tools.sh"
+  install_store_tools
 fi

@@ -1,5 +1,6 @@
 # Sourced by deps.sh: tools of the page's tests that are no Debian packages. They go to a cache
 # folder outside of the tree, named by their versions, so that they are downloaded once only.
+. "$VESTA_ROOT/tools/dev.d/lib/python_modules.sh"
 
 page_tools=${XDG_CACHE_HOME:-$HOME/.cache}/vesta/page-tools
 # npm package, version, and the hash of its archive as npm's registry states it.
@@ -7,13 +8,8 @@ speedscope=speedscope@1.25.0
 speedscope_sha512=cpf9HWTZf1ijLXBJrk87Ve/54tnYx6rlf0gUThvn3ook6h63hLXVOQiMf44PT+XoV503cPfvfiT5gP5vojp6Ag==
 
 install_playwright() {
-  local folder=$1
   say "installing playwright into $page_tools"
-  # A virtual environment's pip, but a plain folder of modules: those can be moved.
-  /usr/bin/python3 -m venv "$folder/venv" &&
-    "$folder/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --only-binary :all: \
-      --require-hashes -r "$VESTA_ROOT/tools/page-tests.txt" --target "$folder/modules" &&
-    rm -rf "$folder/venv"
+  install_python_modules "$VESTA_ROOT/tools/page-tests.txt" "$1"
 }
 
 install_speedscope() {
