@@ -217,10 +217,10 @@ struct StoreStatus {
   std::optional<std::string> refuses_writes = std::nullopt;  // why, and what to do
 };
 
-// Shape of all reads: report is never nullptr and gets notes added. A read sees all
-//         rows that a batch put into one day, or none of them. A request's types and series are
-//         ones that this store gave out; groups, those that Regroup answers included, are <
-//         group_count.
+// Shape of all reads: report is never nullptr and gets notes added. A read sees all rows that a
+//         batch put into one day, or none of them. A request's types and series are ones that this
+//         store gave out; groups, those that Regroup answers included, are < group_count. Sinks and
+//         Regroup may call type() and labels().
 // Errors of all reads: Exhausted beyond the limits, naming the limit and how to ask for less;
 //         Unavailable when cancelled; what sink returns. A damaged file is no error: it is set
 //         aside, the rest is read, and the report says so.

@@ -87,7 +87,8 @@ ADAPTERS = [
     (r"re2/.*", ["src/query"]),
     (r".*duckdb\.h", ["src/store/duck"]),
     (r"(libiberty/)?demangle\.h|cxxabi\.h", ["src/symbolize"]),
-    (r"xxhash\.h", ["src/object", "src/symbolize/index", "src/store/index", "src/store/disk"]),
+    (r"xxhash\.h", ["src/object", "src/symbolize/index", "src/store/index", "src/store/disk",
+                      "src/cli"]),
     (r"(Zydis|Zycore)/.*", ["src/object"]),
     (r"elfutils/.*|gelf\.h|libelf\.h|dwarf\.h|libdw.*", None),
     (r"gtest/.*|gmock/.*", None),
@@ -110,7 +111,8 @@ IMPURE_FILES = {
 
 
 def is_test(path):
-    return re.search(r"_(test|fuzz|bench)\.(cc|c)$", path) or path.startswith(("test/", "bench/"))
+    return re.search(r"_(test|fuzz|bench)\.(cc|c)$", path) or path.startswith(
+        ("test/", "bench/", "src/store/contract/"))
 
 
 def folder_of(path):
