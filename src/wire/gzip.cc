@@ -1,11 +1,14 @@
 #include "src/wire/gzip.h"
 
+#include <libdeflate.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <limits>
+#include <memory>
+#include <optional>
 
 namespace vesta::wire {
 namespace {
@@ -35,6 +38,24 @@ class InflateStream {
  private:
   z_stream stream_{};
 };
+
+// What a file of one member holds, which is nearly every file; nothing for all others, damaged ones
+// included. Cost: half of zlib's, which matters where a server takes thousands of them.
+std::optional<std::string> GunzipOne(std::string_view bytes, uint64_t size_bytes_max) {
+  const uint64_t hint = GunzippedSizeHint(bytes);
+  if (hint == 0 || hint > size_bytes_max) return std::nullopt;
+  const std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)>
+      decompressor(libdeflate_alloc_decompressor(), &libdeflate_free_decompressor);
+  if (decompressor == nullptr) return std::nullopt;
+  std::string out(static_cast<size_t>(hint), '\0');
+  size_t in_used = 0;
+  size_t out_used = 0;
+  const auto status = libdeflate_gzip_decompress_ex(decompressor.get(), bytes.data(), bytes.size(),
+                                                    out.data(), out.size(), &in_used, &out_used);
+  if (status != LIBDEFLATE_SUCCESS || in_used != bytes.size() || out_used != out.size())
+    return std::nullopt;
+  return out;
+}
 
 }  // namespace
 
@@ -88,6 +109,7 @@ uint64_t GunzippedSizeHint(std::string_view bytes) {
 }
 
 base::Result<std::string> Gunzip(std::string_view bytes, uint64_t size_bytes_max) {
+  if (auto plain = GunzipOne(bytes, size_bytes_max)) return std::move(*plain);
   InflateStream stream;
   const size_t size_bytes = bytes.size();
   std::string out;

@@ -1,4 +1,4 @@
-// gzip by zlib, in pieces on the way out and with a bound on the way in.
+// gzip by zlib and libdeflate, in pieces on the way out and with a bound on the way in.
 #pragma once
 
 #include <cstdint>
