@@ -28,9 +28,11 @@ using protozero::pbf_wire_type;
 // File id -> dense id. File ids are nearly always 1, 2, 3 ..., but may be any 64-bit number.
 class IdMap {
  public:
+  static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
+
   // False when it is there already.
   bool Insert(uint64_t file_id, uint32_t id) {
-    if (Find(file_id)) return false;
+    if (Find(file_id) != kNone) return false;
     if (file_id < 2 * (count_ + 1024)) {
       if (file_id >= dense_.size()) dense_.resize(static_cast<size_t>(file_id) * 2 + 64, kNone);
       dense_[static_cast<size_t>(file_id)] = id;
@@ -41,17 +43,16 @@ class IdMap {
     return true;
   }
 
-  std::optional<uint32_t> Find(uint64_t file_id) const {
+  // kNone when there is none.
+  uint32_t Find(uint64_t file_id) const {
     if (file_id < dense_.size() && dense_[static_cast<size_t>(file_id)] != kNone)
       return dense_[static_cast<size_t>(file_id)];
-    if (sparse_.empty()) return std::nullopt;
+    if (sparse_.empty()) return kNone;
     const auto found = sparse_.find(file_id);
-    if (found == sparse_.end()) return std::nullopt;
-    return found->second;
+    return found == sparse_.end() ? kNone : found->second;
   }
 
  private:
-  static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
   std::vector<uint32_t> dense_;
   std::unordered_map<uint64_t, uint32_t> sparse_;
   uint64_t count_ = 0;
@@ -136,6 +137,21 @@ class Decoder {
     return ToString(Uint(reader, place), place, field);
   }
 
+  // Most are short: the frames of samples are half of all work.
+  static uint64_t NextVarint(const char** at, const char* end) {
+    const auto first = static_cast<uint8_t>(**at);
+    if (first < 0x80) {
+      ++*at;
+      return first;
+    }
+    if (end - *at > 1 && static_cast<uint8_t>((*at)[1]) < 0x80) {
+      const auto second = static_cast<uint8_t>((*at)[1]);
+      *at += 2;
+      return (first & 0x7fu) | static_cast<uint64_t>(second) << 7;
+    }
+    return protozero::decode_varint(at, end);
+  }
+
   // Reads a repeated integer in both of its forms, packed and one by one.
   template <typename Add>
   void Integers(pbf_reader& reader, const Place& place, const Add& add) {
@@ -143,7 +159,7 @@ class Decoder {
     const auto view = reader.get_view();
     const char* at = view.data();
     const char* const end = at + view.size();
-    while (at != end && !error_) add(protozero::decode_varint(&at, end));
+    while (at != end && !error_) add(NextVarint(&at, end));
   }
 
   pbf_reader Reader(std::string_view bytes) {
@@ -440,9 +456,10 @@ void Decoder::ReadLocation(std::string_view bytes, const Place& place) {
     }
   }
   if (mapping != 0) {
-    const auto id = mapping_ids_.Find(mapping);
-    if (!id) return Fail(place, "mapping_id " + std::to_string(mapping) + " does not exist");
-    location.mapping = MappingId{*id};
+    const uint32_t id = mapping_ids_.Find(mapping);
+    if (id == IdMap::kNone)
+      return Fail(place, "mapping_id " + std::to_string(mapping) + " does not exist");
+    location.mapping = MappingId{id};
   }
   location.lines = lines_;
   Register(location_ids_, file_id, profile_.AddLocation(location).value(), place);
@@ -468,12 +485,12 @@ profile::Line Decoder::ReadLine(std::string_view bytes, const Place& place) {
         reader.skip();
     }
   }
-  const auto id = function_ids_.Find(function);
-  if (!id) {
+  const uint32_t id = function_ids_.Find(function);
+  if (id == IdMap::kNone) {
     Fail(place, "function_id " + std::to_string(function) + " does not exist");
     return line;
   }
-  line.function = FunctionId{*id};
+  line.function = FunctionId{id};
   return line;
 }
 
@@ -496,9 +513,10 @@ void Decoder::ReadSample(std::string_view bytes, const Place& place) {
     switch (reader.tag()) {
       case Field::kLocationId:
         Integers(reader, place, [&](uint64_t file_id) {
-          const auto id = location_ids_.Find(file_id);
-          if (!id) return Fail(place, "location_id " + std::to_string(file_id) + " does not exist");
-          stack_.push_back(LocationId{*id});
+          const uint32_t id = location_ids_.Find(file_id);
+          if (id == IdMap::kNone)
+            return Fail(place, "location_id " + std::to_string(file_id) + " does not exist");
+          stack_.push_back(LocationId{id});
         });
         break;
       case Field::kValue:
