@@ -99,7 +99,10 @@ query::AskOptions AskOptionsOf(const ApiOptions& options, const AnswerContext& c
   ask.limits.deadline = Clock::now() + std::chrono::milliseconds(options.query_timeout_ms);
   ask.limits.memory_bytes_max = options.query_memory_bytes;
   ask.limits.cancelled = context.cancelled;
-  ask.clock = [] { return Clock::now(); };
+  ask.clock_ns = [] {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch())
+        .count();
+  };
   return ask;
 }
 
@@ -179,7 +182,7 @@ Result<Response> Encode(const query::Answer& answer, const Asked& asked,
   if (asked.format == "page" || asked.format == "html")
     return EncodePicture(std::get<query::TreeAnswer>(answer), asked.format);
   if (asked.format == "text") return Text(query::AnswerText(answer, asked.width_columns));
-  return Response{.body = query::AnswerJson(answer) + "\n"};
+  return Response{.body = query::AnswerJson(answer)};
 }
 
 }  // namespace
@@ -227,8 +230,7 @@ Response AnswerRows(store::Store& store, const ApiOptions& options, const Reques
   const query::AskOptions ask = AskOptionsOf(options, context);
   const auto asked = ParseParameters(request, "");
   if (!asked.ok()) return Refuse(asked.error(), ask);
-  const auto made =
-      query::MakeRequest(query::Question::kProfile, asked->text, options.now_unix_ms());
+  const auto made = query::MakeRequest(query::Question::kRows, asked->text, options.now_unix_ms());
   if (!made.ok()) return Refuse(made.error(), ask);
   wire::TarWriter tar;
   size_t parts = 0;
