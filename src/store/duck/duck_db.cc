@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "src/store/duck/duck_handles.h"
+#include "src/store/duck/hot_file.h"
 
 namespace vesta::store::duck {
 
@@ -24,8 +25,8 @@ Result<std::shared_ptr<DuckInstance>> StartInstance(const DuckSettings& settings
       {"enable_external_file_cache", "false"},
       // Readers rely on the order of sorted files.
       {"preserve_insertion_order", "true"},
-      // HotFile checkpoints where it is cheap.
-      {"checkpoint_threshold", "1TB"},
+      // The owner of a hot file checkpoints where it is cheap.
+      {"checkpoint_threshold", std::to_string(kLogBytesMax) + "B"},
   };
   Owned<duckdb_config> config(library->destroy_config);
   if (library->create_config(config.address()) != DuckDBSuccess) {

@@ -10,7 +10,9 @@
 namespace vesta::store::duck {
 
 struct DuckSettings {
-  std::string temporary_folder;  // for what does not fit into memory; made when it is needed
+  // For what does not fit into memory; made when it is needed, inside a folder that is there.
+  // "" = such work is refused as Exhausted.
+  std::string temporary_folder;
   uint64_t memory_bytes_max = uint64_t{128} << 20;
   uint32_t threads = 2;
 };

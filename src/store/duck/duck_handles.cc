@@ -27,7 +27,7 @@ bool Has(std::string_view text, std::string_view part) {
 ErrorCode CodeOfIo(std::string_view message) {
   for (const std::string_view text :
        {"No space left", "Disk quota", "out-of-disk", "Read-only file system", "File too large",
-        "Too many open files", "lock on file"}) {
+        "Too many open files", "lock on file", "Failed to create directory"}) {
     if (Has(message, text)) return ErrorCode::kUnavailable;
   }
   if (Has(message, "Permission denied")) return ErrorCode::kPermission;
@@ -125,6 +125,12 @@ Result<void> ResultStream::CheckPatience() const {
   return {};
 }
 
+// Only the text tells the type here.
+Error ResultStream::PendingError() const {
+  const char* message = connection_->library().pending_error(pending_.get());
+  return connection_->MakeError(DUCKDB_ERROR_IO, message == nullptr ? "" : message, subject_);
+}
+
 Result<void> ResultStream::Start(const std::string& sql) {
   const DuckLibrary& library = connection_->library();
   if (library.prepare(connection_->get(), sql.c_str(), statement_.address()) != DuckDBSuccess) {
@@ -133,8 +139,7 @@ Result<void> ResultStream::Start(const std::string& sql) {
     return connection_->MakeError(DUCKDB_ERROR_IO, message == nullptr ? "" : message, subject_);
   }
   if (library.pending_prepared_streaming(statement_.get(), pending_.address()) != DuckDBSuccess) {
-    const char* message = library.pending_error(pending_.get());
-    return connection_->MakeError(DUCKDB_ERROR_IO, message == nullptr ? "" : message, subject_);
+    return PendingError();
   }
   for (;;) {
     if (auto patience = CheckPatience(); !patience.ok()) {
@@ -142,7 +147,8 @@ Result<void> ResultStream::Start(const std::string& sql) {
       return patience;
     }
     const duckdb_pending_state state = library.pending_execute_task(pending_.get());
-    if (state == DUCKDB_PENDING_RESULT_READY || state == DUCKDB_PENDING_ERROR) break;
+    if (state == DUCKDB_PENDING_RESULT_READY) break;
+    if (state == DUCKDB_PENDING_ERROR) return PendingError();
     if (state == DUCKDB_PENDING_NO_TASKS_AVAILABLE) std::this_thread::sleep_for(kIdleWait);
   }
   has_result_ = true;

@@ -120,6 +120,7 @@ class ResultStream {
   ResultStream(Connection* connection, std::string subject, const ReadLimits& limits);
   base::Result<void> Start(const std::string& sql);
   base::Result<void> CheckPatience() const;
+  base::Error PendingError() const;
 
   Connection* connection_;
   std::string subject_;

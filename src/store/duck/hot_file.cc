@@ -32,9 +32,21 @@ Bytes AsBytes(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
+// An instance of its own for each file, so that damage in one does not stop the others' work.
+Result<std::unique_ptr<Connection>> Attach(const DuckDb& db, const std::string& path) {
+  DuckSettings settings = db.state().settings();
+  settings.threads = 1;
+  ASSIGN_OR_RETURN(std::shared_ptr<DuckInstance> instance, StartInstance(settings));
+  ASSIGN_OR_RETURN(std::unique_ptr<Connection> writer, Connection::Open(std::move(instance)));
+  // Absolute, since "a:b" would name an extension.
+  const std::string absolute = std::filesystem::absolute(path).string();
+  RETURN_IF_ERROR(
+      writer->Run("ATTACH " + SqlText(absolute) + " AS " + kCatalog + " (TYPE duckdb)", path));
+  return writer;
+}
+
 }  // namespace
 
-// Each hot file has an instance of its own, so that damage in one file does not stop the others'.
 class HotFile::State {
  public:
   State(std::string path, std::unique_ptr<Connection> writer)
@@ -291,14 +303,7 @@ HotFile::HotFile(std::unique_ptr<State> state) : state_(std::move(state)) {}
 HotFile::~HotFile() = default;
 
 Result<std::unique_ptr<HotFile>> HotFile::Open(const DuckDb& db, const std::string& path) {
-  DuckSettings settings = db.state().settings();
-  settings.threads = 1;
-  ASSIGN_OR_RETURN(std::shared_ptr<DuckInstance> instance, StartInstance(settings));
-  ASSIGN_OR_RETURN(std::unique_ptr<Connection> writer, Connection::Open(std::move(instance)));
-  // Absolute, since "a:b" would name an extension.
-  const std::string absolute = std::filesystem::absolute(path).string();
-  RETURN_IF_ERROR(
-      writer->Run("ATTACH " + SqlText(absolute) + " AS " + kCatalog + " (TYPE duckdb)", path));
+  ASSIGN_OR_RETURN(std::unique_ptr<Connection> writer, Attach(db, path));
   auto state = std::make_unique<State>(path, std::move(writer));
   RETURN_IF_ERROR(state->Prepare());
   return std::unique_ptr<HotFile>(new HotFile(std::move(state)));

@@ -61,6 +61,8 @@ struct HotPart {
   uint64_t rows = 0;
 };
 
+inline constexpr uint64_t kLogBytesMax = uint64_t{256} << 20;
+
 // Owner: one thread at a time calls Commit, DropPart and Checkpoint; the rest may be called beside
 //        them by others.
 // Errors of all: Unavailable when the disk is full or refuses, with nothing of that call kept;
@@ -88,7 +90,9 @@ class HotFile {
   // Nothing happens when there is no such part.
   base::Result<void> DropPart(uint32_t part);
 
-  // Moves what the write-ahead log holds into the file, which happens by itself from time to time.
+  // Moves what the write-ahead log holds into the file. Best after parts were dropped: then few
+  // rows are left to move. Until then the log grows by 44 bytes a row; beyond kLogBytesMax it
+  // happens by itself, within a Commit.
   base::Result<void> Checkpoint();
   base::Result<void> Close();
 
