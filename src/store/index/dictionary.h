@@ -11,56 +11,11 @@
 #include "src/base/result.h"
 #include "src/store/batch.h"
 #include "src/store/index/chunked.h"
+#include "src/store/index/dictionary_rows.h"
 #include "src/store/index/node_source.h"
-#include "src/store/index/row_index.h"
 #include "src/store/store.h"
 
 namespace vesta::store::index {
-
-// Rows of each table; with them, how far a dictionary has grown.
-struct DictionaryMarks {
-  uint32_t strings = 0;
-  uint32_t images = 0;
-  uint32_t functions = 0;
-  uint32_t callables = 0;
-  uint32_t frames = 0;
-  uint32_t nodes = 0;
-  uint32_t series = 0;
-  uint32_t types = 0;
-  uint32_t tasks = 0;
-  friend bool operator==(const DictionaryMarks&, const DictionaryMarks&) = default;
-};
-
-// Rows as they are kept. Fields without a comment are ids of the table that they name.
-struct ImageRow {
-  uint32_t path;      // string
-  uint32_t build_id;  // string
-  uint64_t memory_start;
-  uint64_t memory_limit;
-  uint64_t file_offset;
-  friend bool operator==(const ImageRow&, const ImageRow&) = default;
-};
-struct FunctionRow {
-  uint32_t name;  // these are strings
-  uint32_t system_name;
-  uint32_t file;
-  int64_t start_line;
-  friend bool operator==(const FunctionRow&, const FunctionRow&) = default;
-};
-struct CallableRow {
-  uint32_t name;  // these are strings, as CallableView has them
-  uint32_t image;
-  uint32_t file;
-  uint64_t hash;  // CallableHash of the view
-};
-struct FrameRow {
-  uint32_t image;
-  uint32_t first_line;  // of the pool of lines
-  uint32_t line_count : 31;
-  uint32_t is_folded : 1;
-  uint32_t callable;  // the innermost one
-  uint64_t address;
-};
 
 // Shape: ids of each table are dense, in order of first sight. String 0 is ""; image 0 is none;
 //        node 0 is the root, a sample without frames; frames, functions and all else count from 0.
@@ -89,6 +44,9 @@ class Dictionary final : public Names, public Callables, public NodeSource {
   uint32_t InternType(const ProfileType& type);
   uint32_t InternTask(const Task& task);
 
+  // Adds a frame as the next one even when there is an equal one: for tables that were written so.
+  void AddFrame(uint32_t image, uint64_t address, bool is_folded, std::span<const FrameLine> lines);
+
   // Errors of all: Corrupt when there is no such id.
   base::Result<FrameView> frame(uint32_t id) const override;
   base::Result<FunctionView> function(uint32_t id) const override;
@@ -114,6 +72,13 @@ class Dictionary final : public Names, public Callables, public NodeSource {
   DictionaryMarks marks() const;
   size_t memory_bytes() const;
 
+  // The rows [first, first + count) of a table, added to the (empty) table of `rows`.
+  void CopyRows(Table table, uint32_t first, uint32_t count, DictionaryRows* rows) const;
+  // Rows that come behind those that are there.
+  // Errors: Corrupt, naming the table and the row, for an id that does not exist. Nothing has
+  //         changed then.
+  base::Result<void> Append(const DictionaryRows& rows);
+
   // All rows from `since` on, so that a dictionary that has just those before can catch up.
   // Cost: proportional to what is new; empty when nothing is.
   std::vector<uint8_t> EncodeDelta(const DictionaryMarks& since) const;
@@ -123,18 +88,28 @@ class Dictionary final : public Names, public Callables, public NodeSource {
 
  private:
   friend class BatchInterner;
-  friend class TableLoader;
   struct StringRef {
     const char* text;
     uint32_t bytes;
   };
   struct Indexes;
 
-  Indexes& MakeIndexes();  // those that are missing
-  uint32_t AddString(std::string_view text);
-  uint32_t AddFrame(uint32_t image, uint64_t address, bool is_folded,
-                    std::span<const FrameLine> lines);
-  uint32_t CallableOf(uint32_t image, const FrameLine* line);
+  Indexes& MakeIndexes();  // takes in all rows that are not in yet
+  const char* KeepText(std::string_view text);
+  uint32_t FindString(Indexes& indexes, uint64_t hash, std::string_view text);
+  uint32_t FindFunction(Indexes& indexes, uint64_t hash, const FunctionRow& function);
+  uint32_t FindFrame(Indexes& indexes, uint64_t hash, uint32_t image, uint64_t address,
+                     bool is_folded, std::span<const FrameLine> lines);
+  void AddFrameRow(Indexes& indexes, uint32_t image, uint64_t address, bool is_folded,
+                   std::span<const FrameLine> lines);
+  uint32_t FindNode(Indexes& indexes, uint64_t hash, TrieNode node);
+  uint32_t FindCallable(Indexes& indexes, uint32_t image, const FrameLine* line);
+  bool IsFrame(uint32_t id, uint32_t image, uint64_t address, bool is_folded,
+               std::span<const FrameLine> lines) const;
+  std::span<const FrameLine> lines_of(const FrameRow& row) const {
+    return lines_.Run(row.first_line, row.line_count);
+  }
+  uint32_t series_begin(uint32_t id) const { return id == 0 ? 0 : series_ends_[id - 1]; }
 
   Chunked<StringRef, 256> strings_;
   std::vector<std::unique_ptr<char[]>> text_chunks_;
@@ -149,11 +124,10 @@ class Dictionary final : public Names, public Callables, public NodeSource {
   Chunked<FrameLine, 256> lines_;
   Chunked<uint32_t, 256> line_callables_;  // as lines_
   Chunked<TrieNode, kNodePageRows> nodes_;
-  // A series is a run of (name, value) strings; ends are of the run of the one before.
-  Chunked<uint64_t, 64> label_refs_;
-  Chunked<uint32_t, 64> series_ends_;
-  Chunked<std::array<uint32_t, 5>, 16> types_;  // strings, in the order of ProfileType
-  Chunked<std::array<uint32_t, 3>, 64> tasks_;  // pid, tid, string
+  Chunked<LabelRow, 64> labels_;
+  Chunked<uint32_t, 64> series_ends_;  // series i = labels_[ends[i - 1], ends[i])
+  Chunked<TypeRow, 16> types_;
+  Chunked<TaskRow, 64> tasks_;
   std::unique_ptr<Indexes> indexes_;
 };
 

@@ -55,6 +55,7 @@ class IndexFile {
 
  private:
   friend class VolumeReader;
+  friend base::Result<Dictionary> LoadDictionary(const IndexFile& file);
   explicit IndexFile(std::unique_ptr<IndexDirectory> directory);
   std::unique_ptr<IndexDirectory> directory_;
 };
@@ -87,7 +88,8 @@ class VolumeReader final : public Names, public Callables, public NodeSource {
   std::unique_ptr<Pages> pages_;
 };
 
-// The whole dictionary of a volume in memory, with the same ids: for merging volumes.
+// The whole dictionary of a volume in memory, with the same ids: for merging volumes. The file must
+// have one.
 base::Result<Dictionary> LoadDictionary(const IndexFile& file);
 
 }  // namespace vesta::store::index

@@ -1,9 +1,11 @@
 // Finds rows of a table by content; both kinds leave the rows where they are.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "src/base/check.h"
@@ -94,6 +96,19 @@ class BareIndex {
     slots_[at] = fresh;
     ++count_;
     return fresh;
+  }
+  // The row that equal(id) says yes to, or kNoRow.
+  template <typename Equal>
+  uint32_t Find(uint64_t hash, const Equal& equal) const {
+    if (slots_.empty()) return kNoRow;
+    size_t at = hash & mask_;
+    while (slots_[at] != kNoRow && !equal(slots_[at])) at = (at + 1) & mask_;
+    return slots_[at];
+  }
+  // Keeps its memory.
+  void Clear() {
+    std::fill(slots_.begin(), slots_.end(), kNoRow);
+    count_ = 0;
   }
   // Takes in the rows up to `count` that are not in yet, without asking whether they are equal.
   template <typename HashOf>
