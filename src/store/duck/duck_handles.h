@@ -104,6 +104,8 @@ class Chunk {
 class Connection;
 
 // The answer to a query, chunk by chunk, while the query still runs.
+// Cost: limits are looked at between DuckDB's tasks and chunks, which are short for scans, sorts
+//       and aggregates; a join without an equality could run on for minutes, so use none.
 class ResultStream {
  public:
   ResultStream(ResultStream&& other) noexcept;

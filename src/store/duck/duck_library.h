@@ -15,7 +15,8 @@ namespace vesta::store::duck {
   X(destroy_config)                                                                                \
   X(open_ext)                                                                                      \
   X(close)                                                                                         \
-  X(free) X(connect) X(disconnect) X(interrupt) X(query) X(destroy_result) X(result_error)         \
+  X(free)                                                                                          \
+  X(connect) X(disconnect) X(interrupt) X(query) X(destroy_result) X(result_error)                 \
       X(result_error_type) X(rows_changed) X(prepare) X(prepare_error) X(destroy_prepare) X(       \
           pending_prepared_streaming) X(pending_execute_task) X(pending_error) X(execute_pending)  \
           X(destroy_pending) X(fetch_chunk) X(column_type) X(create_logical_type) X(               \

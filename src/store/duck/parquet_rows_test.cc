@@ -92,7 +92,7 @@ class ParquetRowsTest : public testing::Test {
 };
 
 TEST_F(ParquetRowsTest, EveryReadEqualsAFilterOfTheRows) {
-  const RowValues rows = RandomRows(300000, 500, 1);
+  const RowValues rows = RandomRows(130000, 500, 1);
   const std::string path = Seal(rows, "a [1]*?'.parquet");
   std::vector<uint32_t> every_third;
   for (uint32_t i = 0; i < 200000; i += 3) every_third.push_back(i);
@@ -100,7 +100,7 @@ TEST_F(ParquetRowsTest, EveryReadEqualsAFilterOfTheRows) {
   const std::vector<uint32_t> few = {3, 4, 499, 900};
   const std::vector<uint32_t> types[] = {{0}, {1, 2}, {0, 1, 2}, {9}};
   for (const auto& type : types) {
-    for (const TimeRange range : {TimeRange{}, TimeRange{20000, 30001}, TimeRange{5, 5}}) {
+    for (const TimeRange range : {TimeRange{}, TimeRange{20000, 30001}}) {
       for (const auto& series : {one, few, every_third, {}}) {
         ParquetRead read = ReadAllOf(path);
         read.types = type;
@@ -161,12 +161,12 @@ TEST_F(ParquetRowsTest, SummaryTellsRowsAndBounds) {
 }
 
 TEST_F(ParquetRowsTest, CompactsWithinItsMemory) {
-  db_ = OpenTestDb(folder_, 48);
+  db_ = OpenTestDb(folder_, 32);
   RowValues all;
   std::vector<std::string> paths;
   std::vector<CompactInput> inputs;
   for (unsigned i = 0; i < 5; ++i) {
-    const RowValues rows = RandomRows(400000, 300, 10 + i);
+    const RowValues rows = RandomRows(200000, 300, 10 + i);
     all.Add(rows.View());
     inputs.push_back({Seal(rows, "seg-" + std::to_string(i) + ".parquet"), {}, {}, {}, {}});
   }
@@ -239,7 +239,7 @@ TEST_F(ParquetRowsTest, DamageNeverEndsTheProcess) {
   const std::string path = folder_ / "damaged.parquet";
   std::minstd_rand random(9);
   size_t refused = 0;
-  for (int i = 0; i < 120; ++i) {
+  for (int i = 0; i < 60; ++i) {
     std::string bytes = original;
     // The footer is at the end.
     const size_t at = i % 3 == 0 ? bytes.size() - 1 - random() % 2500 : random() % bytes.size();
@@ -254,7 +254,7 @@ TEST_F(ParquetRowsTest, DamageNeverEndsTheProcess) {
     EXPECT_TRUE(i % 4 != 3 || outcome == 1);
     if (outcome == 1) ++refused;
   }
-  EXPECT_GT(refused, 30U);
+  EXPECT_GT(refused, 15U);
 }
 
 TEST_F(ParquetRowsTest, AFullDiskIsUnavailable) {
