@@ -143,7 +143,10 @@ Result<void> ResultStream::Start(const std::string& sql) {
   }
   for (;;) {
     if (auto patience = CheckPatience(); !patience.ok()) {
+      // Run to its early end: a query that is thrown away while another thread works on it leaks.
       library.interrupt(connection_->get());
+      has_result_ = true;
+      (void)library.execute_pending(pending_.get(), &result_);
       return patience;
     }
     const duckdb_pending_state state = library.pending_execute_task(pending_.get());
