@@ -1,8 +1,8 @@
 # tools/dev deps [test]: install the Debian packages that are missing
 #
 # Reads tools/packages.txt; with "test" also tools/packages-test.txt. What Debian does not have comes
-# into ~/.cache/vesta: the library of DuckDB, with "test" also playwright, speedscope and Python's
-# duckdb. Quick when all are there. Installing needs root. Services of installed packages are not
+# into ~/.cache/vesta: the library of DuckDB, with "test" also playwright, speedscope,
+# schemathesis and Python's duckdb. Quick when all are there. Installing needs root. Services of installed packages are not
 # started.
 . "$VESTA_ROOT/tools/dev.d/lib/steps.sh"
 . "$VESTA_ROOT/tools/dev.d/lib/duckdb.sh"
@@ -16,4 +16,6 @@ if [ "${1:-}" = test ]; then
   install_page_tools
   . "$VESTA_ROOT/tools/dev.d/lib/store_tools.sh"
   install_store_tools
+  . "$VESTA_ROOT/tools/dev.d/lib/api_tools.sh"
+  install_api_tools
 fi

@@ -1,4 +1,4 @@
-# Sourced by page_tools.sh and store_tools.sh: modules of Python that are no Debian packages.
+# Sourced by page_tools.sh, store_tools.sh and api_tools.sh: modules of Python that are no Debian packages.
 
 # install_python_modules LIST FOLDER: what the list pins, into a plain folder of modules.
 install_python_modules() {
