@@ -24,32 +24,18 @@ struct ValueCount {
   friend bool operator==(const ValueCount&, const ValueCount&) = default;
 };
 
-// What every answer says of itself.
+// What every answer says of itself: the plan has the ranges, the type and how many series there
+// were.
 struct About {
-  std::vector<std::string> selectors;    // as understood
-  std::vector<store::TimeRange> ranges;  // per side: 1, or 2: before, after
-  PlanType type;
-  std::vector<ValueCount> totals;  // per side, of all that was selected
-  uint64_t series = 0;             // that were selected
-  std::vector<std::string> notes;  // what a reader must know
+  std::vector<std::string> selectors;  // as understood
   Plan plan;
+  std::vector<ValueCount> totals;  // per side, of all that was selected; none = not added up
+  std::vector<std::string> notes;  // what a reader must know
   std::vector<StepReport> steps;
   // Of the column that was asked for.
-  const std::string& unit() const;
   const std::string& type_name() const;
-};
-
-// kTree, kDiff, kCallers, kCallees.
-// Shape: value types of the tree: the count where it has a name, then the value; value_type is the
-//        one asked for. With a cut, a child named flame::kRestName stands for what its parent lost.
-struct TreeAnswer {
-  About about;
-  flame::StackTree tree;
-  uint64_t nodes_all = 0;  // before the cut
-  std::vector<std::string> by;
-  std::vector<std::string> functions;  // of kCallers, kCallees: what the name or pattern found
-  std::vector<flame::DiffTable> difference;  // of kDiff: one, of the whole trees
-  size_t rows_max = 0;                       // of the table
+  const std::string& unit() const;
+  int64_t Shown(const ValueCount& sum) const;
 };
 
 struct TopRow {
@@ -59,6 +45,19 @@ struct TopRow {
   ValueCount self;
   ValueCount total;
 };
+
+// kTree, kDiff, kCallers, kCallees.
+// Shape: value types of the tree: the count where it has a name, then the value; value_type is the
+//        one asked for. With a cut, a child named flame::kRestName stands for what its parent lost.
+struct TreeAnswer {
+  About about;
+  flame::StackTree tree;
+  uint64_t nodes_all = 0;         // before the cut
+  std::vector<TopRow> functions;  // of kCallers, kCallees: what the name or pattern found
+  std::vector<flame::DiffTable> difference;  // of kDiff: one, of the whole trees
+  size_t rows_max = 0;                       // of the table
+};
+
 struct TopAnswer {
   About about;
   TopBy by = TopBy::kFunction;
@@ -75,13 +74,12 @@ struct SeriesCell {
 };
 // Shape: steps that are 0 are left out.
 struct SeriesRow {
-  std::vector<std::string> values;  // of SeriesAnswer::by
+  std::vector<std::string> values;  // of Plan::by
   ValueCount total;
   std::vector<SeriesCell> cells;  // by step
 };
 struct SeriesAnswer {
   About about;
-  std::vector<std::string> by;
   int64_t step_ms = 0;
   uint64_t step_count = 0;
   std::vector<SeriesRow> rows;  // largest first
@@ -130,15 +128,15 @@ struct LineRow {
   std::string function;
   std::string binary;
   std::string file;
-  uint32_t line = 0;  // 0 = what has no line
+  uint32_t line = 0;
   ValueCount self;
   ValueCount total;
 };
 struct LinesAnswer {
   About about;
-  std::vector<std::string> functions;
-  std::vector<LineRow> rows;  // by function, file, line
-  uint64_t rows_behind = 0;
+  std::vector<TopRow> functions;  // what the name or pattern found, each with its own figures
+  std::vector<LineRow> rows;      // by function, file, line; only what has a line
+  uint64_t rows_behind = 0;       // cut by the limit
   ValueCount self_behind;
 };
 

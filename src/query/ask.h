@@ -13,14 +13,14 @@ namespace vesta::query {
 
 struct AskOptions {
   store::ReadLimits limits = {};
-  // Monotonic; for the deadline and for the times of steps. Nothing = only the store looks at the
-  // deadline, and steps have no times.
-  std::function<decltype(store::ReadLimits::deadline)()> clock = nullptr;
+  // Monotonic nanoseconds, for the times of steps; nothing = they have none.
+  std::function<int64_t()> clock_ns = nullptr;
 };
 
-// Errors: InvalidInput when the question cannot be asked of this store (unknown type, two units,
-//         more steps than 11,000), listing what there is; NotFound when nothing matches a function;
-//         those of the store: Exhausted beyond the limits, Unavailable when cancelled.
+// What is not there gives an empty answer whose notes say what there is.
+// Errors: InvalidInput when the question cannot be asked of what there is (several types and none
+//         named, more steps than 11,000), listing it; those of the store: Exhausted beyond the
+//         limits, Unavailable when cancelled.
 base::Result<Answer> Ask(store::Store& store, const Request& request,
                          const AskOptions& options = {});
 

@@ -12,7 +12,7 @@
 
 namespace vesta::query {
 
-// A pattern that must match a whole text.
+// An RE2 expression of bounded size and memory.
 class Pattern {
  public:
   // Errors: InvalidInput as RE2 tells, also for patterns that would need too much memory.
@@ -20,7 +20,8 @@ class Pattern {
   Pattern(Pattern&&) noexcept;
   Pattern& operator=(Pattern&&) noexcept;
   ~Pattern();
-  bool Matches(std::string_view text) const;
+  bool Matches(std::string_view text) const;  // the whole text
+  bool Finds(std::string_view text) const;    // anywhere in it
 
  private:
   struct Compiled;

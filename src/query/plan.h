@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,20 +15,21 @@
 
 namespace vesta::query {
 
-enum class ReadKind : uint8_t { kStacks, kFunctions, kTimeline, kTotals };
+enum class ReadKind : uint8_t { kStacks, kFunctions, kTimeline, kTotals, kRows };
 std::string_view ReadKindName(ReadKind kind);
 
 // What a group of a read stands for.
-// Shape: values of Plan::by, "" where a series lacks the label.
+// Shape: values of Plan::by, "" where a series lacks the label; those of pid, tid and thread are
+//        only known when rows have been read.
 struct PlanGroup {
+  size_t side = 0;  // 0, or 1 = after, of a difference
   std::vector<std::string> values;
-  friend bool operator==(const PlanGroup&, const PlanGroup&) = default;
+  friend auto operator<=>(const PlanGroup&, const PlanGroup&) = default;
 };
 
 // One read of the store.
 struct PlanRead {
   ReadKind kind = ReadKind::kStacks;
-  size_t side = 0;  // 0, or 1 = after, of a difference
   store::TimeRange range;
   std::vector<store::TypeId> types;
   std::vector<store::GroupedSeries> series;
@@ -44,11 +46,36 @@ struct Plan {
   Question question = Question::kTree;
   PlanType type;
   std::vector<std::string> by;
-  std::vector<PlanGroup> groups;  // shared by all reads
-  std::vector<store::TimeRange> sides;
-  bool by_tasks = false;  // selectors or `by` name pid, tid or thread: rows are read
+  std::vector<PlanGroup> groups;         // shared by all reads
+  std::vector<store::TimeRange> ranges;  // by side
+  std::vector<uint64_t> series;          // that were selected, by side
+  bool by_tasks = false;                 // selectors or `by` name pid, tid or thread: rows are read
   std::vector<PlanRead> reads;
+  std::vector<std::string> notes;
 };
+
+// What the store listed, which a plan is made of.
+struct Listing {
+  std::vector<store::TimeRange> ranges;                 // by side
+  std::vector<std::vector<store::SeriesTotal>> series;  // by side
+  std::map<store::SeriesId, store::Labels> labels;
+  std::map<store::TypeId, store::ProfileType> types;
+};
+
+// Errors: InvalidInput when the question cannot be asked of what there is: types of several units,
+//         or several types and none named, listing them; too many steps.
+base::Result<Plan> MakePlan(const Request& request, const Listing& listing);
+
+// The range of a timeline and its step: whole steps where the step is whole minutes, so that the
+// store can answer from its roll-ups.
+struct StepRange {
+  store::TimeRange range;
+  int64_t step_ms = 0;
+  uint64_t count = 0;
+};
+// Shape: step_ms 0 = one that gives at most 240 steps.
+// Errors: InvalidInput beyond 11,000 steps.
+base::Result<StepRange> ChooseSteps(store::TimeRange range, int64_t step_ms);
 
 // What a step read, for --explain.
 // Units: time_ns 0 = nobody gave a clock.
@@ -56,7 +83,6 @@ struct StepReport {
   std::string what;  // "list series", "read stacks", "cut"
   store::TimeRange range;
   uint64_t series = 0;
-  uint64_t groups = 0;
   uint64_t blocks = 0;
   uint64_t sums = 0;  // (node, group), (function, group) or cells
   int64_t time_ns = 0;

@@ -26,6 +26,7 @@ enum class Question : uint8_t {
   kLines,
   kDiff,
   kProfile,
+  kRows,  // asked by ExportRows (export_rows.h), not by Ask
 };
 
 // "tree", "top", ...; nothing for what is no question.

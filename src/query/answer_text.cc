@@ -1,0 +1,246 @@
+// Answers as tables for people.
+#include <algorithm>
+#include <utility>
+
+#include "src/base/printable.h"
+#include "src/flame/diff_render.h"
+#include "src/flame/table_text.h"
+#include "src/flame/top_render.h"
+#include "src/flame/units.h"
+#include "src/query/answer.h"
+
+namespace vesta::query {
+namespace {
+
+using base::Printable;
+using flame::PadLeft;
+
+constexpr size_t kValueColumns = 10;
+constexpr size_t kPercentColumns = 7;
+constexpr size_t kCountColumns = 10;
+
+std::string RangeText(const store::TimeRange& range) {
+  return UnixMsText(range.from_unix_ms) + " to " + UnixMsText(range.to_unix_ms);
+}
+
+std::string Notes(const About& about) {
+  std::string text;
+  for (const std::string& note : about.notes) text += Printable(note) + '\n';
+  return text;
+}
+
+// "cpu: 9.81s, 971 samples, 2026-11-30T13:00:00Z to ..., 12 series"
+std::string Heading(const About& about) {
+  std::string text = Printable(about.type_name());
+  if (!about.totals.empty()) {
+    text += (text.empty() ? "" : ": ") + flame::SumText(about.Shown(about.totals[0]), about.unit());
+    if (!about.plan.type.shows_count && !about.plan.type.type.count_type.empty())
+      text += ", " + flame::SamplesText(about.totals[0].count);
+  }
+  text += (text.empty() ? "" : ", ") + RangeText(about.plan.ranges[0]) + ", " +
+          std::to_string(about.plan.series[0]) + " series\n";
+  return text + Notes(about);
+}
+
+// One unit for all rows that are shown.
+flame::ValueFormat FormatFor(const About& about, const std::vector<int64_t>& values) {
+  int64_t least = 0, most = 0;
+  for (const int64_t value : values) {
+    if (value > 0 && (least == 0 || value < least)) least = value;
+    most = std::max(most, value);
+  }
+  return flame::ValueFormat(about.unit(), least, most);
+}
+
+std::string BehindText(uint64_t rows, std::string_view what, const std::string& sum) {
+  if (rows == 0) return {};
+  return "... " + std::to_string(rows) + " more " + std::string(what) + (rows == 1 ? "" : "s") +
+         (sum.empty() ? "" : ": " + sum) + '\n';
+}
+
+std::string TopRowsText(const About& about, const std::vector<TopRow>& rows, std::string_view title,
+                        size_t width_columns) {
+  if (rows.empty()) return {};
+  const int64_t all = about.totals.empty() ? 0 : about.Shown(about.totals[0]);
+  std::vector<int64_t> values = {all};
+  for (const TopRow& row : rows)
+    values.push_back(about.Shown(row.self) != 0 ? about.Shown(row.self) : about.Shown(row.total));
+  const flame::ValueFormat format = FormatFor(about, values);
+  const auto columns = [](const std::string& self, const std::string& self_percent,
+                          const std::string& total, const std::string& total_percent) {
+    return PadLeft(self, kValueColumns) + ' ' + PadLeft(self_percent, kPercentColumns) + ' ' +
+           PadLeft(total, kValueColumns) + ' ' + PadLeft(total_percent, kPercentColumns) + "  ";
+  };
+  const std::string titles = columns("self", "self%", "total", "total%");
+  std::string text = '\n' + titles + std::string(title) + '\n';
+  for (const TopRow& row : rows) {
+    const std::string binary =
+        flame::BinaryText(row.binary.substr(row.binary.rfind('/') + 1), row.file);
+    const std::string plain = row.name.empty() ? "(without a name)" : Printable(row.name);
+    const int64_t self = about.Shown(row.self), total = about.Shown(row.total);
+    text += columns(format.Text(self), flame::PercentText(self, all), format.Text(total),
+                    flame::PercentText(total, all));
+    text += flame::FitName(plain, width_columns, titles.size() + flame::CountCharacters(binary)) +
+            binary + '\n';
+  }
+  return text;
+}
+
+std::string Text(const TopAnswer& answer, size_t width_columns) {
+  const std::string_view title = answer.by == TopBy::kFunction ? "function [binary]"
+                                 : answer.by == TopBy::kFile   ? "file"
+                                 : answer.by == TopBy::kBinary ? "binary"
+                                                               : std::string_view(answer.label);
+  const About& about = answer.about;
+  const std::string_view each = answer.by == TopBy::kFunction ? "function" : "row";
+  return Heading(about) + TopRowsText(about, answer.rows, title, width_columns) +
+         BehindText(answer.rows_behind, each,
+                    flame::ScaledText(about.Shown(answer.self_behind), about.unit()) + " self");
+}
+
+// The functions of the tree, as a table; the rest of a cut is a row of its own.
+std::string Text(const TreeAnswer& answer, size_t width_columns) {
+  if (!answer.difference.empty()) {
+    flame::DiffTable table = answer.difference[0];
+    for (size_t side = 0; side < 2; ++side)
+      table.sides[side].name =
+          answer.about.selectors[side] + ", " + RangeText(answer.about.plan.ranges[side]);
+    return flame::RenderDiffText(
+        table,
+        {.rows_max = answer.rows_max, .width_columns = width_columns, .notes = answer.about.notes});
+  }
+  std::string text = Heading(answer.about);
+  text += TopRowsText(answer.about, answer.functions, "found", width_columns);
+  const flame::StackTree& tree = answer.tree;
+  const size_t column = tree.column(tree.value_type, 0);
+  const std::vector<int64_t> totals = flame::NodeTotals(tree, column);
+  const int64_t all = totals[0];
+  const flame::ValueFormat format = FormatFor(answer.about, totals);
+  text += '\n' + PadLeft("total", kValueColumns) + ' ' + PadLeft("total%", kPercentColumns) + ' ' +
+          PadLeft("self", kValueColumns) + "  frames\n";
+  const size_t shown =
+      answer.rows_max == 0 ? totals.size() : std::min(answer.rows_max, totals.size());
+  for (size_t node = 0; node < shown; ++node) {
+    const std::string indent(tree.depth[node], ' ');
+    text += PadLeft(format.Text(totals[node]), kValueColumns) + ' ' +
+            PadLeft(flame::PercentText(totals[node], all), kPercentColumns) + ' ' +
+            PadLeft(format.Text(tree.self[column][node]), kValueColumns) + "  " +
+            flame::FitName(indent + Printable(tree.name(tree.function[node])), width_columns,
+                           2 * kValueColumns + kPercentColumns + 4) +
+            '\n';
+  }
+  return text + BehindText(totals.size() - shown, "node", "");
+}
+
+std::string Text(const SeriesAnswer& answer, size_t width_columns) {
+  const About& about = answer.about;
+  std::string text = Heading(about) + "steps of " + DurationText(answer.step_ms) + "\n\n";
+  std::vector<int64_t> values;
+  for (const SeriesRow& row : answer.rows) {
+    for (const SeriesCell& cell : row.cells) values.push_back(about.Shown(cell.sum));
+  }
+  const flame::ValueFormat format = FormatFor(about, values);
+  const auto add = [&](const SeriesRow& row, const std::string& name) {
+    text += flame::FitName(name, width_columns, 0) + ": " +
+            flame::ScaledText(about.Shown(row.total), about.unit()) + '\n';
+    for (const SeriesCell& cell : row.cells) {
+      const int64_t time =
+          about.plan.ranges[0].from_unix_ms + static_cast<int64_t>(cell.step) * answer.step_ms;
+      text += "  " + UnixMsText(time) + ' ' +
+              PadLeft(format.Text(about.Shown(cell.sum)), kValueColumns) + '\n';
+    }
+  };
+  for (const SeriesRow& row : answer.rows) {
+    std::string name;
+    for (size_t i = 0; i < row.values.size(); ++i)
+      name += (i == 0 ? "" : ", ") + Printable(about.plan.by[i]) + '=' + Printable(row.values[i]);
+    add(row, name.empty() ? "all" : name);
+  }
+  if (answer.rows_behind != 0)
+    add(answer.rest, "[rest] of " + std::to_string(answer.rows_behind) + " more rows");
+  return text;
+}
+
+std::string Text(const LabelsAnswer& answer, size_t) {
+  std::string text = Heading(answer.about) + '\n' + PadLeft("values", kCountColumns) + ' ' +
+                     PadLeft("series", kCountColumns) + "  label\n";
+  for (const LabelRow& row : answer.rows) {
+    text += PadLeft(std::to_string(row.values), kCountColumns) + ' ' +
+            PadLeft(std::to_string(row.series), kCountColumns) + "  " + Printable(row.name) + '\n';
+  }
+  return text + BehindText(answer.rows_behind, "label", "");
+}
+
+std::string Text(const ValuesAnswer& answer, size_t) {
+  std::string text = Heading(answer.about) + '\n' + PadLeft("series", kCountColumns);
+  for (const store::ProfileType& type : answer.types)
+    text += ' ' + PadLeft(Printable(type.type), kValueColumns);
+  text += "  " + Printable(answer.label) + '\n';
+  for (const ValueRow& row : answer.rows) {
+    text += PadLeft(std::to_string(row.series), kCountColumns);
+    for (size_t type = 0; type < answer.types.size(); ++type)
+      text += ' ' + PadLeft(flame::ScaledText(row.sums[type].value, answer.types[type].unit),
+                            kValueColumns);
+    text += "  " + (row.value.empty() ? "(none)" : Printable(row.value)) + '\n';
+  }
+  std::string behind;
+  for (size_t type = 0; type < answer.types.size(); ++type)
+    behind += (type == 0 ? "" : ", ") +
+              flame::ScaledText(answer.sums_behind[type].value, answer.types[type].unit);
+  return text + BehindText(answer.rows_behind, "value", behind);
+}
+
+std::string Text(const TypesAnswer& answer, size_t) {
+  std::string text = Heading(answer.about) + '\n' + PadLeft("series", kCountColumns) + ' ' +
+                     PadLeft("total", kValueColumns) + "  type\n";
+  for (const TypeRow& row : answer.rows) {
+    text += PadLeft(std::to_string(row.series), kCountColumns) + ' ' +
+            PadLeft(flame::ScaledText(row.total.value, row.type.unit), kValueColumns) + "  " +
+            Printable(row.type.type) + ':' + Printable(row.type.unit) +
+            (row.type.count_type.empty() ? "" : " (" + Printable(row.type.count_type) + ')') + '\n';
+  }
+  return text;
+}
+
+std::string Text(const LinesAnswer& answer, size_t width_columns) {
+  const About& about = answer.about;
+  std::string text = Heading(about) + TopRowsText(about, answer.functions, "found", width_columns);
+  std::vector<TopRow> rows;
+  for (const LineRow& row : answer.rows) {
+    rows.push_back({row.file.substr(row.file.rfind('/') + 1) + ':' + std::to_string(row.line) +
+                        ' ' + row.function,
+                    row.binary, "", row.self, row.total});
+  }
+  return text + TopRowsText(about, rows, "line function [binary]", width_columns) +
+         BehindText(answer.rows_behind, "line",
+                    flame::ScaledText(about.Shown(answer.self_behind), about.unit()) + " self");
+}
+
+std::string Text(const ProfileAnswer& answer, size_t) {
+  return Heading(answer.about) + std::to_string(answer.profile.sample_count()) + " rows\n";
+}
+
+}  // namespace
+
+std::string AnswerText(const Answer& answer, size_t width_columns) {
+  return std::visit([&](const auto& one) { return Text(one, width_columns); }, answer);
+}
+
+const About& AboutOf(const Answer& answer) {
+  return std::visit([](const auto& one) -> const About& { return one.about; }, answer);
+}
+
+const std::string& About::type_name() const {
+  return plan.type.shows_count ? plan.type.type.count_type : plan.type.type.type;
+}
+
+const std::string& About::unit() const {
+  static const std::string count = "count";
+  return plan.type.shows_count ? count : plan.type.type.unit;
+}
+
+int64_t About::Shown(const ValueCount& sum) const {
+  return plan.type.shows_count ? sum.count : sum.value;
+}
+
+}  // namespace vesta::query

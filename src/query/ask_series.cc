@@ -1,0 +1,62 @@
+// Values over time, by labels.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "src/query/asking.h"
+
+namespace vesta::query {
+namespace {
+
+void Add(ValueCount& sum, const ValueCount& more) {
+  sum.value = profile::AddSaturating(sum.value, more.value);
+  sum.count = profile::AddSaturating(sum.count, more.count);
+}
+
+using Cells = std::map<uint64_t, ValueCount>;
+
+SeriesRow RowOf(std::vector<std::string> values, const Cells& cells) {
+  SeriesRow row{std::move(values), {}, {}};
+  for (const auto& [step, sum] : cells) {
+    Add(row.total, sum);
+    row.cells.push_back({step, sum});
+  }
+  return row;
+}
+
+}  // namespace
+
+base::Result<Answer> AskSeries(Asking& asking) {
+  const Request& request = asking.request();
+  SeriesAnswer answer;
+  ASSIGN_OR_RETURN(const StepRange steps, ChooseSteps(asking.plan().ranges[0], request.step_ms));
+  answer.step_ms = steps.step_ms;
+  answer.step_count = steps.count;
+  std::map<std::vector<std::string>, Cells> rows;
+  for (const PlanRead& read : asking.plan().reads) {
+    ASSIGN_OR_RETURN(const auto cells, asking.Timeline(read));
+    for (const store::TimelineCell& cell : cells)
+      Add(rows[asking.groups()[cell.group].values][cell.step], {cell.value, cell.count});
+  }
+  for (const auto& [values, cells] : rows) {
+    answer.rows.push_back(RowOf(values, cells));
+    asking.AddTotal(0, answer.rows.back().total);
+  }
+  const bool by_count = asking.plan().type.shows_count;
+  std::ranges::stable_sort(answer.rows, [&](const SeriesRow& a, const SeriesRow& b) {
+    return by_count ? a.total.count > b.total.count : a.total.value > b.total.value;
+  });
+  if (request.rows_max != 0 && answer.rows.size() > request.rows_max) {
+    Cells rest;
+    for (size_t i = request.rows_max; i < answer.rows.size(); ++i) {
+      for (const SeriesCell& cell : answer.rows[i].cells) Add(rest[cell.step], cell.sum);
+    }
+    answer.rows_behind = answer.rows.size() - request.rows_max;
+    answer.rest = RowOf({}, rest);
+    answer.rows.resize(request.rows_max);
+  }
+  answer.about = asking.TakeAbout();
+  return Answer(std::move(answer));
+}
+
+}  // namespace vesta::query

@@ -1,0 +1,191 @@
+// Trees: merged, of two sides, callers and callees; and the lines of a function.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "src/flame/sandwich.h"
+#include "src/query/asking.h"
+
+namespace vesta::query {
+namespace {
+
+constexpr size_t kTreeNodesMax = size_t{1} << 24;
+constexpr std::string_view kBefore = "before";
+constexpr std::string_view kAfter = "after";
+
+bool IsSampled(const store::ProfileType& type) {
+  return type.period_type == type.type && type.period_unit == type.unit;
+}
+
+// What one sample stands for; 0 = unknown.
+double ValuePerSample(const store::ProfileType& type, const MergeSide& side) {
+  if (!side.any || side.count == 0 || type.count_type.empty()) return 0;
+  const double average = static_cast<double>(side.value) / static_cast<double>(side.count);
+  if (IsSampled(type)) return average;
+  const bool is_same =
+      side.least_per_sample > 0 && side.most_per_sample / side.least_per_sample < 1.01;
+  return is_same ? average : 0;
+}
+
+void DescribeTree(Asking& asking, size_t sides, flame::StackTree& tree) {
+  const Plan& plan = asking.plan();
+  for (size_t side = 0; side < sides; ++side) {
+    const store::TimeRange range = plan.ranges[side];
+    int64_t time_ns = 0, duration_ns = 0;
+    if (__builtin_mul_overflow(range.from_unix_ms, 1'000'000, &time_ns)) time_ns = 0;
+    if (__builtin_sub_overflow(range.to_unix_ms, range.from_unix_ms, &duration_ns) ||
+        __builtin_mul_overflow(duration_ns, 1'000'000, &duration_ns))
+      duration_ns = 0;
+    const std::string name(sides == 1 ? "" : side == 0 ? kBefore : kAfter);
+    tree.sides.push_back({name, time_ns, duration_ns});
+  }
+  const store::ProfileType& type = plan.type.type;
+  if (asking.has_count()) tree.value_types.push_back({type.count_type, "count", {}});
+  tree.value_types.push_back({type.type, type.unit, {}});
+  tree.value_type = asking.has_count() && !plan.type.shows_count ? 1 : 0;
+}
+
+}  // namespace
+
+base::Result<MadeTree> MakeTree(Asking& asking, size_t cut_nodes, bool lines) {
+  const size_t sides = asking.request().selectors.size();
+  MadeTree made;
+  DescribeTree(asking, sides, made.tree);
+  flame::TreeBuilder builder(sides * made.tree.value_types.size(), kTreeNodesMax);
+  StackMerger merger(asking.has_count(), sides, asking.limits(), builder);
+  const auto group_of = [&](uint32_t group) {
+    const PlanGroup& row = asking.groups()[group];
+    MergeGroup merge{0, row.side};
+    for (const std::string& value : row.values) {
+      if (!value.empty())
+        merge.root = builder.Child(merge.root, builder.frames().PlaceOfLabel(value));
+    }
+    return merge;
+  };
+  for (const PlanRead& read : asking.plan().reads) {
+    RETURN_IF_ERROR(asking.Stacks(
+        read, [&](const store::StackBlock& block) { return merger.Add(block, group_of); }));
+  }
+  for (size_t side = 0; side < sides; ++side) {
+    const MergeSide& sums = merger.sides()[side];
+    asking.AddTotal(side, {sums.value, sums.count});
+    if (asking.has_count()) made.tree.value_types[0].per_sample.push_back(1);
+    made.tree.value_types.back().per_sample.push_back(
+        ValuePerSample(asking.plan().type.type, sums));
+  }
+  const auto finished = asking.Timed("make the tree", [&]() -> base::Result<size_t> {
+    RETURN_IF_ERROR(asking.CheckLimits());
+    if (sides == 2) {
+      std::vector<std::vector<size_t>> columns(2);
+      for (size_t type = 0; type < made.tree.value_types.size(); ++type) {
+        for (size_t side = 0; side < 2; ++side)
+          columns[side].push_back(made.tree.column(type, side));
+      }
+      builder.ReplaceImages(columns[0], flame::MatchImages(builder.ImagesOf(columns[0]),
+                                                           builder.ImagesOf(columns[1])));
+    }
+    return builder.Finish({.nodes_max = cut_nodes, .lines = lines}, made.tree);
+  });
+  if (!finished.ok()) return finished.error();
+  made.nodes_all = *finished;
+  return made;
+}
+
+base::Result<std::vector<bool>> FindFunctions(const Request& request,
+                                              const flame::StackTree& tree) {
+  std::vector<Pattern> pattern;
+  if (request.function_is_pattern) {
+    ASSIGN_OR_RETURN(Pattern compiled, Pattern::Compile(request.function));
+    pattern.push_back(std::move(compiled));
+  }
+  std::vector<bool> wanted(tree.functions.size());
+  for (uint32_t i = 1; i < wanted.size(); ++i) {
+    if (tree.functions[i].kind == flame::FunctionKind::kProcess) continue;
+    wanted[i] = pattern.empty() ? tree.name(i) == request.function : pattern[0].Finds(tree.name(i));
+  }
+  return wanted;
+}
+
+ValueCount ColumnsAt(const flame::StackTree& tree, const std::vector<std::vector<int64_t>>& columns,
+                     size_t index, size_t side) {
+  const size_t types = tree.value_types.size();
+  ValueCount sum;
+  sum.value = columns[tree.column(types - 1, side)][index];
+  if (types == 2) sum.count = columns[tree.column(0, side)][index];
+  return sum;
+}
+
+std::vector<TopRow> FunctionRows(const flame::StackTree& tree, const std::vector<bool>& wanted) {
+  std::vector<std::vector<int64_t>> self, total;
+  for (size_t column = 0; column < tree.self.size(); ++column) {
+    flame::FunctionSums sums = flame::SumFunctions(tree, column);
+    self.push_back(std::move(sums.self));
+    total.push_back(std::move(sums.total));
+  }
+  const size_t side = tree.sides.size() - 1;
+  std::vector<TopRow> rows;
+  for (uint32_t i = 1; i < wanted.size(); ++i) {
+    if (!wanted[i]) continue;
+    rows.push_back({tree.name(i), tree.image(i),
+                    tree.functions[i].image == 0 ? tree.strings[tree.functions[i].file] : "",
+                    ColumnsAt(tree, self, i, side), ColumnsAt(tree, total, i, side)});
+  }
+  return rows;
+}
+
+base::Result<Answer> AskTree(Asking& asking) {
+  const Request& request = asking.request();
+  const bool is_plain = request.question == Question::kTree;
+  ASSIGN_OR_RETURN(MadeTree made, MakeTree(asking, is_plain ? request.nodes_max : 0, true));
+  TreeAnswer answer;
+  answer.rows_max = request.rows_max;
+  answer.tree = std::move(made.tree);
+  answer.nodes_all = made.nodes_all;
+  if (request.question == Question::kDiff) {
+    const auto order =
+        request.top_order == TopOrder::kSelf ? flame::DiffOrder::kSelf : flame::DiffOrder::kTotal;
+    answer.difference.push_back(flame::MakeDiffTable(
+        answer.tree, answer.tree.value_type, {.order = order, .normalize = request.normalize}));
+  } else if (!is_plain) {
+    ASSIGN_OR_RETURN(const std::vector<bool> wanted, FindFunctions(request, answer.tree));
+    answer.functions = FunctionRows(answer.tree, wanted);
+    if (answer.functions.empty()) asking.AddNote("no function here is called " + request.function);
+    answer.tree = request.question == Question::kCallers ? flame::CallersOf(answer.tree, wanted)
+                                                         : flame::CalleesOf(answer.tree, wanted);
+    answer.nodes_all = answer.tree.node_count();
+  }
+  if (request.nodes_max != 0) flame::CutTree(request.nodes_max, answer.tree);
+  answer.about = asking.TakeAbout();
+  return Answer(std::move(answer));
+}
+
+base::Result<Answer> AskLines(Asking& asking) {
+  const Request& request = asking.request();
+  ASSIGN_OR_RETURN(const MadeTree made, MakeTree(asking, 0, true));
+  const flame::StackTree& tree = made.tree;
+  ASSIGN_OR_RETURN(const std::vector<bool> wanted, FindFunctions(request, tree));
+  LinesAnswer answer;
+  answer.functions = FunctionRows(tree, wanted);
+  if (answer.functions.empty()) asking.AddNote("no function here is called " + request.function);
+  for (size_t i = 0; i < tree.lines.size(); ++i) {
+    const flame::TreeLine& line = tree.lines[i];
+    if (!wanted[line.function]) continue;
+    LineRow row{tree.name(line.function),
+                tree.image(line.function),
+                tree.strings[tree.functions[line.function].file],
+                line.line,
+                ColumnsAt(tree, tree.line_self, i, 0),
+                ColumnsAt(tree, tree.line_total, i, 0)};
+    if (request.rows_max == 0 || answer.rows.size() < request.rows_max) {
+      answer.rows.push_back(std::move(row));
+      continue;
+    }
+    ++answer.rows_behind;
+    answer.self_behind.value = profile::AddSaturating(answer.self_behind.value, row.self.value);
+    answer.self_behind.count = profile::AddSaturating(answer.self_behind.count, row.self.count);
+  }
+  answer.about = asking.TakeAbout();
+  return Answer(std::move(answer));
+}
+
+}  // namespace vesta::query
