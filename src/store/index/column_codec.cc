@@ -17,6 +17,8 @@ namespace {
 constexpr uint8_t kScaled = 0x10;
 constexpr uint8_t kAsBefore = 0x20;
 constexpr int kLevel = 3;
+// A plane of so many bytes is worth statistics of its own, which cost about 100 bytes.
+constexpr size_t kSplitBytes = 512;
 constexpr size_t kRawBytesMax = size_t{512} << 20;
 
 // The k with values = k x before, or 0.
@@ -30,7 +32,61 @@ uint64_t Multiple(std::span<const uint64_t> values, std::span<const uint64_t> be
   return k;
 }
 
+template <unsigned kWidth, typename T>
+void Join(const uint8_t* planes, size_t count, T* values) {
+  for (size_t i = 0; i < count; ++i) {
+    T value = 0;
+    for (unsigned plane = 0; plane < kWidth; ++plane)
+      value = static_cast<T>(value | static_cast<T>(planes[plane * count + i]) << (8 * plane));
+    values[i] = value;
+  }
+}
+
+template <typename T>
+void JoinPlanes(unsigned width, const uint8_t* planes, size_t count, T* values) {
+  switch (width) {
+    case 0:
+      return Join<0>(planes, count, values);
+    case 1:
+      return Join<1>(planes, count, values);
+    case 2:
+      return Join<2>(planes, count, values);
+    case 3:
+      return Join<3>(planes, count, values);
+    case 4:
+      return Join<4>(planes, count, values);
+    default:
+      break;
+  }
+  if constexpr (sizeof(T) == 8) {
+    switch (width) {
+      case 5:
+        return Join<5>(planes, count, values);
+      case 6:
+        return Join<6>(planes, count, values);
+      case 7:
+        return Join<7>(planes, count, values);
+      default:
+        return Join<8>(planes, count, values);
+    }
+  }
+}
+
 }  // namespace
+
+void ColumnReader::FillPlanes(uint32_t* values, size_t count) const {
+  if (!ok()) return;
+  JoinPlanes(width_, reinterpret_cast<const uint8_t*>(planes_.data()), count, values);
+  if (scale_ == 1) return;
+  for (size_t i = 0; i < count; ++i) values[i] *= static_cast<uint32_t>(scale_);
+}
+
+void ColumnReader::FillPlanes(uint64_t* values, size_t count) const {
+  if (!ok()) return;
+  JoinPlanes(width_, reinterpret_cast<const uint8_t*>(planes_.data()), count, values);
+  if (scale_ == 1) return;
+  for (size_t i = 0; i < count; ++i) values[i] *= scale_;
+}
 
 void ColumnWriter::PutNumber(uint64_t value) {
   for (; value >= 0x80; value >>= 7) bytes_.push_back(static_cast<uint8_t>(value | 0x80));
@@ -58,8 +114,10 @@ void ColumnWriter::PutPlanes(std::span<const uint64_t> values, uint8_t flags, ui
   size_t at = bytes_.size();
   bytes_.resize(at + width * values.size());
   for (unsigned i = 0; i < width; ++i) {
+    if (values.size() >= kSplitBytes) splits_.push_back(at);
     for (const uint64_t value : values) bytes_[at++] = static_cast<uint8_t>(value >> (8 * i));
   }
+  if (width != 0 && values.size() >= kSplitBytes) splits_.push_back(at);
 }
 
 void ColumnWriter::Put(std::span<const uint64_t> values, unsigned width_min) {
@@ -104,15 +162,37 @@ void ColumnReader::ReadScaled(int64_t* values, const int64_t* before, size_t cou
   for (size_t i = 0; i < count; ++i) unsigned_values[i] = static_cast<uint64_t>(before[i]) * scale_;
 }
 
-BlockRef AppendBlock(std::span<const uint8_t> raw, uint32_t rows, std::vector<std::byte>* file) {
+struct BlockPacker::Context {
+  std::unique_ptr<ZSTD_CCtx, size_t (*)(ZSTD_CCtx*)> zstd{ZSTD_createCCtx(), &ZSTD_freeCCtx};
+};
+
+BlockPacker::BlockPacker() : context_(std::make_unique<Context>()) {
+  CHECK(context_->zstd != nullptr);
+}
+BlockPacker::~BlockPacker() = default;
+
+BlockRef BlockPacker::Append(const ColumnWriter& columns, uint32_t rows,
+                             std::vector<std::byte>* file) {
+  const auto raw = columns.bytes();
   CHECK(raw.size() <= kRawBytesMax);
+  ZSTD_CCtx* zstd = context_->zstd.get();
+  ZSTD_CCtx_reset(zstd, ZSTD_reset_session_and_parameters);
+  ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, kLevel);
+  ZSTD_CCtx_setPledgedSrcSize(zstd, raw.size());
   const size_t offset = file->size();
-  file->resize(offset + ZSTD_compressBound(raw.size()));
-  const size_t packed =
-      ZSTD_compress(file->data() + offset, file->size() - offset, raw.data(), raw.size(), kLevel);
-  CHECK(ZSTD_isError(packed) == 0);
-  file->resize(offset + packed);
-  return {offset, static_cast<uint32_t>(packed), rows, Checksum(file->data() + offset, packed)};
+  // Each flush begins a block of zstd, which has an own table of how frequent each byte is.
+  constexpr size_t kFlushBytes = 32;
+  file->resize(offset + ZSTD_compressBound(raw.size()) + kFlushBytes * columns.splits().size());
+  ZSTD_outBuffer out = {file->data() + offset, file->size() - offset, 0};
+  ZSTD_inBuffer in = {raw.data(), 0, 0};
+  const auto pack = [&](size_t end, ZSTD_EndDirective how) {
+    in.size = end;
+    CHECK(ZSTD_compressStream2(zstd, &out, &in, how) == 0);
+  };
+  for (const size_t split : columns.splits()) pack(split, ZSTD_e_flush);
+  pack(raw.size(), ZSTD_e_end);
+  file->resize(offset + out.pos);
+  return {offset, static_cast<uint32_t>(out.pos), rows, Checksum(file->data() + offset, out.pos)};
 }
 
 base::Result<RawBlock> ReadBlock(std::span<const std::byte> file, const BlockRef& block) {
@@ -128,7 +208,11 @@ base::Result<RawBlock> ReadBlock(std::span<const std::byte> file, const BlockRef
   RawBlock raw;
   raw.bytes = static_cast<size_t>(bytes);
   raw.data = std::make_unique_for_overwrite<std::byte[]>(raw.bytes);
-  if (ZSTD_decompress(raw.data.get(), raw.bytes, packed.data(), packed.size()) != raw.bytes)
+  thread_local const std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> zstd(ZSTD_createDCtx(),
+                                                                             &ZSTD_freeDCtx);
+  CHECK(zstd != nullptr);
+  if (ZSTD_decompressDCtx(zstd.get(), raw.data.get(), raw.bytes, packed.data(), packed.size()) !=
+      raw.bytes)
     return base::Error(base::ErrorCode::kCorrupt, where + " does not unpack");
   return raw;
 }

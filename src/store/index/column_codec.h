@@ -13,7 +13,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "src/base/byte_reader.h"
@@ -38,14 +37,20 @@ class ColumnWriter {
   // Finds the largest common factor; `before` may be another column of the same rows of which this
   // one is often a multiple.
   void PutScaled(std::span<const uint64_t> values, std::span<const uint64_t> before = {});
-  void Clear() { bytes_.clear(); }
+  void Clear() {
+    bytes_.clear();
+    splits_.clear();
+  }
   std::span<const uint8_t> bytes() const { return bytes_; }
+  // Where long planes begin: bytes on both sides are of different kinds.
+  std::span<const size_t> splits() const { return splits_; }
   std::vector<uint8_t> Take() { return std::move(bytes_); }
 
  private:
   void PutPlanes(std::span<const uint64_t> values, uint8_t flags, uint64_t scale,
                  unsigned width_min);
   std::vector<uint8_t> bytes_;
+  std::vector<size_t> splits_;
 };
 
 // Fails like ByteReader: the caller checks ok() before it believes anything.
@@ -81,21 +86,8 @@ class ColumnReader {
 
  private:
   unsigned ReadHead(size_t width_max, size_t count);
-  template <typename T>
-  void FillPlanes(T* values, size_t count) {
-    static_assert(std::is_unsigned_v<T>);
-    if (!ok()) return;
-    std::fill_n(values, count, T{0});
-    const auto* plane = reinterpret_cast<const uint8_t*>(planes_.data());
-    for (unsigned i = 0; i < width_; ++i, plane += count) {
-      const unsigned shift = 8 * i;
-      for (size_t j = 0; j < count; ++j)
-        values[j] = static_cast<T>(values[j] | static_cast<T>(static_cast<T>(plane[j]) << shift));
-    }
-    if (scale_ != 1) {
-      for (size_t j = 0; j < count; ++j) values[j] = static_cast<T>(values[j] * scale_);
-    }
-  }
+  void FillPlanes(uint32_t* values, size_t count) const;
+  void FillPlanes(uint64_t* values, size_t count) const;
 
   base::ByteReader reader_;
   unsigned width_ = 0;
@@ -112,9 +104,19 @@ struct BlockRef {
   uint64_t checksum = 0;  // XXH3 of the packed bytes
 };
 
-// Packs and appends a block; the rows are only noted.
-// Errors: none; running out of memory ends the process.
-BlockRef AppendBlock(std::span<const uint8_t> raw, uint32_t rows, std::vector<std::byte>* file);
+// Packs blocks.
+// Owner: one thread; keep it, since its memory is dear to make.
+class BlockPacker {
+ public:
+  BlockPacker();
+  ~BlockPacker();
+  // Appends what the columns hold to the file; the rows are only noted.
+  BlockRef Append(const ColumnWriter& columns, uint32_t rows, std::vector<std::byte>* file);
+
+ private:
+  struct Context;
+  std::unique_ptr<Context> context_;
+};
 
 struct RawBlock {
   std::unique_ptr<std::byte[]> data;

@@ -210,22 +210,51 @@ void DecodeFrames(ColumnReader* reader, size_t count, DictionaryRows* rows) {
   }
 }
 
-// A node is mostly called by the one before it; node 0 has the distance 0.
+// Nodes come in runs: the first of a run says how far away its parent is, each other one is called
+// by the one before it. Frames are distances from that of the node before, modulo 2^32.
 void EncodeNodes(const std::vector<TrieNode>& rows, uint32_t first, ColumnWriter* writer) {
-  uint64_t id = first;
-  writer->Put(Collect(rows, [&](const TrieNode& r) { return id++ - r.parent; }), 1);
-  writer->Put(Steps(Collect(rows, [](const TrieNode& r) { return uint64_t{r.frame}; })));
+  std::vector<uint64_t> frames, distances, lengths;
+  uint32_t frame = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    frames.push_back(ZigZag(static_cast<int32_t>(rows[i].frame - frame)) & 0xffffffffu);
+    frame = rows[i].frame;
+    const uint32_t distance = first + static_cast<uint32_t>(i) - rows[i].parent;
+    if (i != 0 && distance == 1) {
+      ++lengths.back();
+    } else {
+      distances.push_back(distance);
+      lengths.push_back(0);
+    }
+  }
+  writer->Put(frames, 1);
+  writer->PutNumber(distances.size());
+  writer->Put(distances, 1);
+  writer->Put(lengths);
 }
 
 void DecodeNodes(ColumnReader* reader, uint32_t first, size_t count, std::vector<TrieNode>* rows) {
-  const auto distance = reader->ReadBounded<uint32_t>(count);
-  std::vector<uint64_t> frames(distance.size());
-  reader->Read(frames.data(), frames.size());
+  const auto frames = reader->ReadBounded<uint32_t>(count);
+  const auto distances = reader->ReadBounded<uint32_t>(static_cast<size_t>(reader->ReadNumber()));
+  std::vector<uint32_t> lengths(distances.size());
+  reader->Read(lengths.data(), lengths.size());
   if (!reader->ok()) return;
-  rows->resize(distance.size());
-  StepReader steps;
-  for (size_t i = 0; i < distance.size(); ++i)
-    (*rows)[i] = {first + static_cast<uint32_t>(i) - distance[i], steps.NextId(frames[i])};
+  rows->resize(frames.size());
+  TrieNode* row = rows->data();
+  uint32_t id = first;
+  uint32_t frame = 0;
+  size_t left = frames.size();
+  const uint32_t* step = frames.data();
+  for (size_t i = 0; i < distances.size(); ++i) {
+    if (lengths[i] >= left) return reader->Fail();
+    left -= lengths[i] + size_t{1};
+    uint32_t parent = id - distances[i];
+    for (const TrieNode* end = row + lengths[i] + 1; row != end; ++row, ++step) {
+      frame += (*step >> 1) ^ (~(*step & 1) + 1);
+      *row = {parent, frame};
+      parent = id++;
+    }
+  }
+  if (left != 0) reader->Fail();
 }
 
 void EncodeTasks(const std::vector<TaskRow>& rows, ColumnWriter* writer) {

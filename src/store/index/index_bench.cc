@@ -2,8 +2,9 @@
 // on disk.
 //
 //   index_bench [SERVICES] [STACKS] [PUSHES]   a day of pushes of 1,000 rows for each service
+#include <time.h>
+
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
@@ -14,21 +15,27 @@
 #include "src/store/index/batch_interner.h"
 #include "src/store/index/index_file.h"
 #include "src/store/index/index_for_test.h"
+#include "src/store/index/index_format.h"
 #include "src/store/index/index_writer.h"
+#include "src/store/index/list_codec.h"
 
 namespace vesta::store::index {
 namespace {
 
 constexpr uint32_t kRowsOfPush = 1000;
 
+// Time of the processor, so that others on the machine count less.
 class Clock {
  public:
-  double Seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
+  double Seconds() const { return Now() - start_; }
 
  private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  static double Now() {
+    timespec now = {};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+  }
+  double start_ = Now();
 };
 
 struct Rows {
@@ -147,6 +154,53 @@ void ReadService(const IndexFile& file, uint32_t service, size_t* node_count) {
   }
 }
 
+// What a part of the file costs: each list and each table packed by itself.
+void PrintSizes(const Day& day, const IndexFile& file) {
+  BlockPacker packer;
+  const auto packed = [&packer](const ColumnWriter& columns) {
+    std::vector<std::byte> bytes;
+    packer.Append(columns, 0, &bytes);
+    return bytes.size();
+  };
+  const auto print = [](const char* what, size_t bytes, size_t rows) {
+    std::printf("  %-10s %9zu bytes, %.2f each\n", what, bytes,
+                static_cast<double>(bytes) / static_cast<double>(rows));
+  };
+  size_t stack_bytes = 0, function_bytes = 0, minute_bytes = 0;
+  size_t stacks = 0, functions = 0, minutes = 0;
+  for (size_t place = 0; place < file.summaries().size(); ++place) {
+    const SeriesRollup rollup = file.ReadRollup(place).value();
+    ColumnWriter columns;
+    EncodeList(rollup.stacks, &columns);
+    stack_bytes += packed(columns);
+    columns.Clear();
+    EncodeList(rollup.functions, &columns);
+    function_bytes += packed(columns);
+    columns.Clear();
+    EncodeList(rollup.minutes, &columns);
+    minute_bytes += packed(columns);
+    stacks += rollup.stacks.size();
+    functions += rollup.functions.size();
+    minutes += rollup.minutes.size();
+  }
+  print("stacks", stack_bytes, stacks);
+  print("functions", function_bytes, functions);
+  print("minutes", minute_bytes, minutes);
+  for (size_t i = 0; i < kTableCount; ++i) {
+    const auto table = static_cast<Table>(i);
+    const uint32_t count = file.marks().of(table);
+    size_t bytes = 0;
+    for (uint32_t first = 0; first < count; first += PageRows(table)) {
+      DictionaryRows rows;
+      day.dictionary.CopyRows(table, first, std::min(PageRows(table), count - first), &rows);
+      ColumnWriter columns;
+      EncodeRows(table, rows, first, &columns);
+      bytes += packed(columns);
+    }
+    if (count != 0) print(TableName(table), bytes, count);
+  }
+}
+
 void Query(const std::vector<std::byte>& bytes, uint32_t services) {
   const Clock open_clock;
   PageCache cache(64 << 20);
@@ -210,6 +264,7 @@ int Main(int argc, char** argv) {
   std::printf("volume.idx: %.3f bytes a row; dictionary %.2f bytes a node\n",
               static_cast<double>(bytes.size()) / rows,
               static_cast<double>(bytes.size() - rollup_bytes) / marks.nodes);
+  PrintSizes(day, IndexFile::Open(bytes, nullptr).value());
   Query(bytes, services);
   return 0;
 }

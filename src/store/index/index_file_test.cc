@@ -225,11 +225,12 @@ TEST(IndexFile, ADirectoryThatLiesIsRefused) {
                            .value();
   size_t refused = 0;
   for (size_t at = 0; at < raw.bytes; at += 2) {
-    std::vector<uint8_t> directory(raw.bytes);
-    std::memcpy(directory.data(), raw.data.get(), raw.bytes);
-    directory[at] = static_cast<uint8_t>(directory[at] ^ (1u << (at % 8)));
+    std::vector<std::byte> directory(raw.span().begin(), raw.span().end());
+    directory[at] ^= std::byte{1} << (at % 8);
+    ColumnWriter columns;
+    columns.PutBytes(directory.data(), directory.size());
     Bytes changed(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(header.directory_offset));
-    const BlockRef block = AppendBlock(directory, 0, &changed);
+    const BlockRef block = BlockPacker().Append(columns, 0, &changed);
     IndexHeader fixed = header;
     fixed.directory_bytes = block.bytes;
     fixed.directory_checksum = block.checksum;
@@ -320,7 +321,7 @@ TEST(IndexFile, BytesOfADelta) {
       0x01, 1, 0x00, 0x01, 32,   0x00,  // frames: lines, image, address, folded
       0x00,                             // callables of those without lines
       0x01, 0, 0x01, 10,   0x00, 0x00,  // lines: function, line, column, callable
-      0x01, 1, 0x00,                    // nodes: distance to the parent, frame
+      0x01, 0, 1,    0x01, 1,    0x00,  // nodes: frame; runs: one; its distance, its length
   };
   expected.insert(expected.end(), rest.begin(), rest.end());
   EXPECT_EQ(delta, expected);

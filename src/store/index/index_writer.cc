@@ -59,7 +59,7 @@ class IndexWriter::Work {
         dictionary.CopyRows(table, first, rows, &part);
         columns_.Clear();
         EncodeRows(table, part, first, &columns_);
-        blocks_.push_back(AppendBlock(columns_.bytes(), rows, &file_));
+        blocks_.push_back(packer_.Append(columns_, rows, &file_));
       }
     }
   }
@@ -69,7 +69,7 @@ class IndexWriter::Work {
     file_.insert(file_.end(), fleet_file_.begin(), fleet_file_.end());
     blocks_.insert(blocks_.end(), fleet_blocks_.begin(), fleet_blocks_.end());
     EncodeDirectory();
-    const BlockRef directory = AppendBlock(columns_.bytes(), 0, &file_);
+    const BlockRef directory = packer_.Append(columns_, 0, &file_);
     IndexHeader header = {.magic = kIndexMagic,
                           .version = kIndexVersion,
                           .directory_bytes = directory.bytes,
@@ -90,7 +90,7 @@ class IndexWriter::Work {
       const auto part = rows.subspan(begin, std::min<size_t>(kListRows, rows.size() - begin));
       columns_.Clear();
       EncodeList(part, &columns_);
-      blocks->push_back(AppendBlock(columns_.bytes(), static_cast<uint32_t>(part.size()), file));
+      blocks->push_back(packer_.Append(columns_, static_cast<uint32_t>(part.size()), file));
     }
     return count;
   }
@@ -156,6 +156,7 @@ class IndexWriter::Work {
   std::vector<ListBlocks> lists_;
   DictionaryMarks marks_;
   ColumnWriter columns_;
+  BlockPacker packer_;
 
   // Of the type that is being written; its blocks go to the end of the file.
   std::vector<FunctionTotal> fleet_;

@@ -88,7 +88,6 @@ base::Result<void> DecodeList(std::span<const std::byte> block, size_t rows, uin
   const auto distances = reader.ReadBounded<uint32_t>(rows);
   ASSIGN_OR_RETURN(const auto columns, ReadPairs(&reader, distances.size(), 1));
   const int64_t* at = columns.data();
-  out->reserve(out->size() + distances.size());
   for (size_t i = 0; i < distances.size(); ++i, ++at)
     out->push_back({.value = at[distances.size()], .count = at[0]});
   return PlaceIds(distances, id_limit, begin, out,
@@ -102,7 +101,6 @@ base::Result<void> DecodeList(std::span<const std::byte> block, size_t rows, uin
   const size_t count = distances.size();
   ASSIGN_OR_RETURN(const auto columns, ReadPairs(&reader, count, 2));
   const int64_t* at = columns.data();
-  out->reserve(out->size() + count);
   for (size_t i = 0; i < count; ++i, ++at) {
     out->push_back({.self = at[3 * count],
                     .total = at[count],
