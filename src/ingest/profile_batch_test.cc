@@ -170,6 +170,20 @@ TEST(MakeBatch, PidsMayBeTextAndOddOnesAreReported) {
             (std::map<std::string, uint64_t>{{"pid", 1}, {"thread", 1}, {"tid", 2}}));
 }
 
+TEST(MakeBatch, OfALabelThatComesTwiceTheFirstCounts) {
+  Profile profile = Typed({"cpu/nanoseconds"});
+  Sample(&profile,
+         {profile.NumberLabel("pid", 1), profile.NumberLabel("pid", 2),
+          profile.TextLabel("thread", "first"), profile.TextLabel("thread", "second"),
+          profile.TextLabel("a", "first"), profile.TextLabel("a", "second")},
+         {1});
+  const auto made = MakeBatch(profile, At(kTimeUnixMs));
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(made->batch.tasks, (std::vector<store::Task>{{1, 0, "first"}}));
+  EXPECT_EQ(made->batch.series, (std::vector<Labels>{{{"a", "first"}}}));
+  EXPECT_TRUE(made->report.labels_dropped.empty());
+}
+
 TEST(MakeBatch, LabelsOfForeignBytesBecomeUtf8) {
   Profile profile = Typed({"cpu/nanoseconds"});
   Sample(&profile, {profile.TextLabel("process", "a\xff"), profile.TextLabel("thread", "\xff")},

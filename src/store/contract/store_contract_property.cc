@@ -235,13 +235,12 @@ uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-}  // namespace
-}  // namespace vesta::store
-
 TEST_P(StoreContract, AnswersAsTheReferenceDoes) {
-  using namespace vesta::store;
   const uint64_t alone = FromEnvironment("VESTA_CONTRACT_SEED", 0);
   if (alone != 0) return RunSeed(GetParam(), alone);
   const uint64_t seeds = FromEnvironment("VESTA_CONTRACT_SEEDS", kSeedsDefault);
   for (uint64_t seed = 1; seed <= seeds && !HasFailure(); ++seed) RunSeed(GetParam(), seed);
 }
+
+}  // namespace
+}  // namespace vesta::store

@@ -113,11 +113,6 @@ std::vector<std::string> FiveTimes(base::ErrorCode code) {
   return std::vector<std::string>(5, base::ErrorCodeName(code));
 }
 
-}  // namespace
-}  // namespace vesta::store
-
-using namespace vesta::store;  // NOLINT: a file of tests
-namespace base = vesta::base;
 using base::ErrorCode;
 
 TEST_P(StoreContract, AnEmptyStoreAnswersNothing) {
@@ -299,14 +294,14 @@ TEST_P(StoreContract, NamesThatAreNoUtf8DoNotStopABatch) {
     SCOPED_TRACE(place.name);
     World world(GetParam());
     const auto given = SimpleBatch({{1, 1}});
-    vesta::profile::Profile& profile = given->profile;
-    vesta::profile::Function function;
+    profile::Profile& profile = given->profile;
+    profile::Function function;
     function.name = profile.InternString("bad \xff\xc3(");
     function.file = profile.InternString(std::string_view("nul\0file", 8));
-    const std::vector<vesta::profile::Line> lines = {{profile.InternFunction(function), 1, 0}};
-    vesta::profile::Location location;
+    const std::vector<profile::Line> lines = {{profile.InternFunction(function), 1, 0}};
+    profile::Location location;
     location.lines = lines;
-    const std::vector<vesta::profile::LocationId> stack = {profile.InternLocation(location)};
+    const std::vector<profile::LocationId> stack = {profile.InternLocation(location)};
     given->batch.rows[0].stack = profile.InternStack(stack);
     world.Append(given->batch);
     world.GoTo(place);
@@ -489,3 +484,6 @@ TEST_P(StoreContract, TheSameBatchFromTwoThreadsIsCountedOnce) {
   }
   EXPECT_EQ(world.Totals(), (ContractTotals{20, 20}));
 }
+
+}  // namespace
+}  // namespace vesta::store
