@@ -27,6 +27,7 @@ uint64_t Multiple(std::span<const uint64_t> values, std::span<const uint64_t> be
   uint64_t k = 0;
   for (size_t i = 0; i < values.size(); ++i) {
     if (k == 0 && before[i] != 0) k = values[i] / before[i];
+    if (k == 0 && before[i] != 0) return 0;  // a 0 here and none later have no common k
     if (values[i] != k * before[i]) return 0;
   }
   return k;
