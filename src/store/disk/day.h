@@ -9,7 +9,6 @@
 namespace vesta::store {
 
 inline constexpr int64_t kDayMs = 86'400'000;
-inline constexpr int64_t kMinuteMs = 60'000;
 
 // Days since 1970-01-01 in UTC.
 constexpr int64_t DayOf(int64_t time_unix_ms) {

@@ -51,8 +51,8 @@ struct DiskStoreOptions {
 struct DiskStoreStatus {
   uint64_t volumes = 0;
   uint64_t open_volumes = 0;
-  uint64_t open_rows = 0;         // not sealed yet; these are in memory
-  uint64_t dictionary_bytes = 0;  // memory of open volumes' dictionaries
+  uint64_t open_rows = 0;            // not sealed yet; these are in memory
+  uint64_t dictionary_bytes = 0;     // memory of open volumes' dictionaries
   uint64_t raw_expired_volumes = 0;  // roll-ups stay, rows are gone
   uint64_t files_quarantined = 0;
   uint64_t commits = 0;  // since it was opened
@@ -99,6 +99,8 @@ class DiskStore final : public Store {
 
   // Does all the maintenance that is due by the clock, in the calling thread.
   base::Result<void> Maintain();
+  // Seals all open rows, due or not; days stay open.
+  base::Result<void> Seal();
   // Seals and closes everything, due or not: for tests, and after an import into a folder that is
   // closed then. Rows that come later open further volumes.
   base::Result<void> Settle();

@@ -27,10 +27,10 @@ struct ManifestFile {
 // Rows that are sealed together, and their roll-up.
 struct ManifestSegment {
   uint32_t part = 0;  // of the hot file, which they came from
-  std::string rows_file;
-  std::string index_file;
+  std::string rows_file = {};
+  std::string index_file = {};
   uint64_t rows = 0;
-  TimeRange range;  // of the rows, the last one's time plus 1
+  TimeRange range = {};  // of the rows, the last one's time plus 1
   friend bool operator==(const ManifestSegment&, const ManifestSegment&) = default;
 };
 
@@ -40,10 +40,11 @@ struct Manifest {
   int64_t day = 0;
   uint32_t number = 0;
   bool is_closed = false;
-  std::vector<uint32_t> replaces;  // volumes of the same day that were merged into this one
-  std::vector<ManifestSegment> segments;
-  std::vector<ManifestFile> files;
-  Book book;  // of a closed volume; an open one has it in its hot file, except what segments lost
+  std::vector<uint32_t> replaces = {};  // volumes of the same day that were merged into this one
+  std::vector<ManifestSegment> segments = {};
+  std::vector<ManifestFile> files = {};
+  Book book =
+      {};  // of a closed volume; an open one has it in its hot file, except what segments lost
 
   const ManifestFile* FindFile(std::string_view name) const;
   uint64_t rows() const;  // of segments that have their rows_file

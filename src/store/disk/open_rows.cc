@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/profile/profile.h"
+
 namespace vesta::store {
 
 namespace {
@@ -15,6 +17,11 @@ uint64_t KeyOf(uint32_t type, uint32_t series) { return uint64_t{type} << 32 | s
 size_t BlockRows(size_t block) {
   return block == 0 ? kBlockRowsMin
                     : std::min(kBlockRowsMin << std::min<size_t>(block - 1, 16), kBlockRowsMax);
+}
+
+void Widen(int64_t time_unix_ms, TimeRange* range) {
+  range->from_unix_ms = std::min(range->from_unix_ms, time_unix_ms);
+  range->to_unix_ms = std::max(range->to_unix_ms, time_unix_ms + 1);
 }
 
 }  // namespace
@@ -53,15 +60,12 @@ void OpenPart::Add(const duck::RowColumns& rows) {
     run->rows.Add({rows.value[row], rows.count[row],
                    static_cast<uint32_t>(time - day_start_unix_ms_), rows.stack[row],
                    rows.task[row], rows.weight[row]});
-    range_.from_unix_ms = std::min(range_.from_unix_ms, time);
-    range_.to_unix_ms = std::max(range_.to_unix_ms, time + 1);
+    run->value = profile::AddSaturating(run->value, rows.value[row]);
+    run->count = profile::AddSaturating(run->count, rows.count[row]);
+    Widen(time, &run->range);
+    Widen(time, &range_);
   }
   rows_ += rows.row_count;
-}
-
-const OpenPart::Run* OpenPart::Find(uint32_t type, uint32_t series) const {
-  const auto found = by_key_.find(KeyOf(type, series));
-  return found == by_key_.end() ? nullptr : found->second;
 }
 
 OpenPart::Run& OpenPart::At(uint32_t type, uint32_t series) {

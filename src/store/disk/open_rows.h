@@ -54,13 +54,14 @@ class OpenPart {
   struct Run {
     uint32_t type = 0;
     uint32_t series = 0;
+    int64_t value = 0;  // of all its rows
+    int64_t count = 0;
+    TimeRange range = {INT64_MAX, INT64_MIN};
     RowRun rows;
   };
   const std::vector<std::unique_ptr<Run>>& runs() const { return runs_; }
-  // Null when there is none.
-  const Run* Find(uint32_t type, uint32_t series) const;
-
   uint32_t id() const { return id_; }
+  int64_t day_start_unix_ms() const { return day_start_unix_ms_; }
   uint64_t rows() const { return rows_; }
   TimeRange range() const { return range_; }  // of the rows, [first, last + 1); empty = backwards
 

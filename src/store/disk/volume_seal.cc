@@ -1,0 +1,143 @@
+// A part's rows become files: sorted Parquet and their roll-up.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <utility>
+
+#include "src/store/disk/files.h"
+#include "src/store/disk/volume.h"
+#include "src/store/index/index_writer.h"
+#include "src/store/index/rollup.h"
+
+namespace vesta::store {
+
+namespace {
+
+std::string SegmentName(uint32_t part, std::string_view suffix) {
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "seg-%04u", part);
+  return text.data() + std::string(suffix);
+}
+
+// A few thousand rows of a run as the columns that a roll-up is made of.
+struct RollupColumns {
+  std::vector<uint32_t> type, series, stack;
+  std::vector<int64_t> time, value, count;
+
+  void Fill(const OpenPart::Run& run, std::span<const OpenRow> rows, int64_t day_start_unix_ms) {
+    type.assign(rows.size(), run.type);
+    series.assign(rows.size(), run.series);
+    stack.clear();
+    time.clear();
+    value.clear();
+    count.clear();
+    for (const OpenRow& row : rows) {
+      stack.push_back(row.stack);
+      time.push_back(day_start_unix_ms + row.time_in_day_ms);
+      value.push_back(row.value);
+      count.push_back(row.count);
+    }
+  }
+  index::RollupRows View() const { return {type, series, stack, time, value, count}; }
+};
+
+}  // namespace
+
+std::vector<uint32_t> Volume::PartsToSeal(int64_t now_unix_ms, uint64_t rows_min) const {
+  const std::shared_lock lock(state_);
+  std::vector<uint32_t> due;
+  for (const auto& [id, part] : parts_) {
+    const int64_t hour_end = (part->range().from_unix_ms / world_.part_ms + 1) * world_.part_ms;
+    if (hour_end <= now_unix_ms || part->rows() >= rows_min) due.push_back(id);
+  }
+  return due;
+}
+
+base::Result<std::vector<std::byte>> Volume::PartIndex(const OpenPart& part) const {
+  std::vector<const OpenPart::Run*> runs;
+  for (const auto& run : part.runs()) runs.push_back(run.get());
+  std::sort(runs.begin(), runs.end(), [](const OpenPart::Run* a, const OpenPart::Run* b) {
+    return std::pair(a->type, a->series) < std::pair(b->type, b->series);
+  });
+  index::IndexWriter writer;
+  index::RollupBuilder builder(dictionary_.get(), [&writer](const index::SeriesRollup& rollup) {
+    return writer.AddRollup(rollup);
+  });
+  RollupColumns columns;
+  for (const OpenPart::Run* run : runs) {
+    for (std::span<const OpenRow> rows : run->rows.Spans()) {
+      columns.Fill(*run, rows, part.day_start_unix_ms());
+      RETURN_IF_ERROR(builder.Add(columns.View()));
+    }
+  }
+  RETURN_IF_ERROR(builder.Finish());
+  return writer.Finish();
+}
+
+base::Result<ManifestSegment> Volume::WriteSegment(const OpenPart& part,
+                                                   std::vector<ManifestFile>* files) {
+  ManifestSegment segment = {.part = part.id(),
+                             .rows_file = SegmentName(part.id(), ".parquet"),
+                             .index_file = SegmentName(part.id(), ".idx"),
+                             .rows = part.rows(),
+                             .range = part.range()};
+  world_.step("seal rows");
+  const std::string rows_aside = PathOf(segment.rows_file) + std::string(kAsideSuffix);
+  ASSIGN_OR_RETURN(const uint64_t written, hot_->file->SealPart(part.id(), rows_aside));
+  if (written != part.rows()) {
+    return base::Error(base::ErrorCode::kInternal, rows_aside + ": " + std::to_string(written) +
+                                                       " rows instead of " +
+                                                       std::to_string(part.rows()));
+  }
+  RETURN_IF_ERROR(RenameDurably(rows_aside, PathOf(segment.rows_file)));
+  world_.step("seal index");
+  ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, PartIndex(part));
+  RETURN_IF_ERROR(WriteFileAtomically(
+      PathOf(segment.index_file),
+      std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
+  for (const std::string* name : {&segment.rows_file, &segment.index_file}) {
+    ASSIGN_OR_RETURN(ManifestFile file, DescribeFile(folder(), *name));
+    files->push_back(std::move(file));
+  }
+  return segment;
+}
+
+base::Result<void> Volume::SealPart(uint32_t part) {
+  std::shared_ptr<OpenPart> open;
+  {
+    // From now on rows of that hour go to another part.
+    const std::lock_guard commit_lock(commit_);
+    for (auto at = hot_->part_of_hour.begin(); at != hot_->part_of_hour.end();) {
+      at = at->second == part ? hot_->part_of_hour.erase(at) : std::next(at);
+    }
+    if (hot_->file == nullptr) {
+      return base::Error(base::ErrorCode::kUnavailable, PathOf(kHotFile) + ": cannot be opened");
+    }
+    const std::shared_lock lock(state_);
+    const auto found = parts_.find(part);
+    if (found == parts_.end()) return {};
+    open = found->second;
+  }
+  Manifest manifest = this->manifest();
+  ASSIGN_OR_RETURN(ManifestSegment entry, WriteSegment(*open, &manifest.files));
+  auto segment = std::make_shared<Segment>();
+  segment->entry = entry;
+  segment->rows = StoredFile(entry.rows_file);
+  ASSIGN_OR_RETURN(segment->index, MappedIndex::Open(StoredFile(entry.index_file), world_.cache));
+  manifest.segments.push_back(std::move(entry));
+  world_.step("seal manifest");
+  RETURN_IF_ERROR(WriteManifest(manifest));
+  {
+    const std::unique_lock lock(state_);
+    manifest_ = std::move(manifest);
+    segments_.push_back(std::move(segment));
+    open_rows_ -= open->rows();
+    parts_.erase(part);
+  }
+  world_.step("seal drop");
+  const std::lock_guard commit_lock(commit_);
+  if (hot_->file == nullptr) return {};  // its next opening drops the part
+  return hot_->file->DropPart(part);
+}
+
+}  // namespace vesta::store
