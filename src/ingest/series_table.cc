@@ -32,7 +32,7 @@ SeriesTable::SeriesTable(const profile::Profile& profile, const store::Labels& p
     : profile_(profile), pusher_(pusher), slots_(profile.label_set_count()) {}
 
 SeriesTable::KeyRole SeriesTable::RoleOf(StringId key) {
-  const auto [known, is_new] = roles_.emplace(key, KeyRole::kSeries);
+  const auto [known, is_new] = roles_.try_emplace(key, KeyRole::kSeries);
   if (!is_new) return known->second;
   const std::string_view name = profile_.String(key);
   if (name == profile::kLabelPid) known->second = KeyRole::kPid;
