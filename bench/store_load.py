@@ -74,7 +74,7 @@ class Memory:
 class Sender:
     """Sends pushes over several connections; each push is sent until it is acknowledged."""
 
-    def __init__(self, port, folder, pushes, connections=4, rows_per_s=None, restamp=False):
+    def __init__(self, port, folder, pushes, connections=16, rows_per_s=None, restamp=False):
         self.port, self.pushes = port, pushes
         self.rows_per_s, self.restamp = rows_per_s, restamp
         self.file = os.open(os.path.join(folder, "pushes.bin"), os.O_RDONLY)
