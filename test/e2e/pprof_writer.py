@@ -29,7 +29,7 @@ def field(number, payload):
     return varint(number << 3 | 2) + varint(len(payload)) + payload
 
 
-class _Writer:
+class Writer:
     def __init__(self):
         self.strings, self.string_ids = [""], {"": 0}
         self.mappings, self.functions, self.locations = {}, {}, {}
@@ -74,7 +74,7 @@ def write(path, stacks, period_ns=10_000_000, seconds=10, time_unix_s=1_790_000_
     """Samples with two values, their number and their CPU time.
 
     stacks: [(process name or "", frames root first, number of samples)]."""
-    writer = _Writer()
+    writer = Writer()
     samples = []
     for process, frames, count in stacks:
         ids = b"".join(varint(writer.location(frame)) for frame in reversed(frames))
