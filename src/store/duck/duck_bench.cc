@@ -1,4 +1,5 @@
-// Figures of the hot file and of sealed Parquet: duck_bench FOLDER append|parquet [ROWS].
+// Figures of the hot file and of sealed Parquet: duck_bench FOLDER append|parquet [ROWS
+// [MEMORY_MB]].
 //
 // Data as of issue 7: 400 series, 3,000 stacks for two series each, pushes of 1,000 rows which
 // share one time ("shared"), or rows with times of their own ("own").
@@ -9,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <random>
 #include <string>
 #include <unordered_map>
@@ -18,10 +20,11 @@
 
 namespace {
 
-using namespace vesta;
-using store::duck::DuckDb;
-using store::duck::HotFile;
-using store::duck::RowColumns;
+namespace base = vesta::base;
+namespace store = vesta::store;
+using vesta::store::duck::DuckDb;
+using vesta::store::duck::HotFile;
+using vesta::store::duck::RowColumns;
 
 constexpr int64_t kDayMs = 86'400'000;
 constexpr int64_t kMidnight = 1'793'318'400'000;
@@ -127,10 +130,25 @@ void BenchAppend(const DuckDb& db, const std::string& folder, size_t total) {
         "MB, wal %.1f MB, peak %.0f MB\n",
         rows_all, commit_rows, static_cast<double>(rows_all) / spent, Now() - started,
         slowest * 1e3, Bytes(path) / 1e6, Bytes(path + ".wal") / 1e6, PeakMb());
-    hot.reset();
+    // As kill -9 leaves them.
+    const std::string killed = folder + "/killed.duckdb";
+    for (const char* end : {"", ".wal"}) {
+      std::filesystem::copy_file(path + end, killed + end,
+                                 std::filesystem::copy_options::overwrite_existing);
+    }
     double before = Now();
+    auto replayed = Need(HotFile::Open(db, killed));
+    const double replay = Now() - before;
+    Need(replayed->Close());
+    std::printf("  after kill -9: open %.1f ms, close %.1f ms", replay * 1e3,
+                (Now() - before - replay) * 1e3);
+    before = Now();
+    Need(hot->Checkpoint());
+    std::printf(", checkpoint %.1f ms", (Now() - before) * 1e3);
+    hot.reset();
+    before = Now();
     hot = Need(HotFile::Open(db, path));
-    std::printf("  open %.1f ms", (Now() - before) * 1e3);
+    std::printf(", open %.1f ms", (Now() - before) * 1e3);
     before = Now();
     uint64_t seen = 0;
     const auto ignore = [](store::duck::Bytes) -> base::Result<void> { return {}; };
@@ -241,13 +259,14 @@ void BenchParquet(const DuckDb& db, const std::string& folder, size_t total) {
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(stderr, "duck_bench FOLDER append|parquet [ROWS]\n");
+    std::fprintf(stderr, "duck_bench FOLDER append|parquet [ROWS [MEMORY_MB]]\n");
     return 2;
   }
   const std::string folder = argv[1];
   const size_t total = argc > 3 ? std::stoul(argv[3]) : 1'000'000;
   const double before = Now();
-  auto db = Need(DuckDb::Open({folder + "/spill", uint64_t{128} << 20, 2}));
+  const uint64_t memory_mb = argc > 4 ? std::stoul(argv[4]) : 128;
+  auto db = Need(DuckDb::Open({folder + "/spill", memory_mb << 20, 2}));
   std::printf("start %.1f ms, peak %.0f MB\n", (Now() - before) * 1e3, PeakMb());
   if (std::string(argv[2]) == "append") {
     BenchAppend(*db, folder, total);

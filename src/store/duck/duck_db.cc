@@ -25,7 +25,6 @@ Result<std::shared_ptr<DuckInstance>> StartInstance(const DuckSettings& settings
       {"enable_external_file_cache", "false"},
       // Readers rely on the order of sorted files.
       {"preserve_insertion_order", "true"},
-      // The owner of a hot file checkpoints where it is cheap.
       {"checkpoint_threshold", std::to_string(kLogBytesMax) + "B"},
   };
   Owned<duckdb_config> config(library->destroy_config);
