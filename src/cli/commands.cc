@@ -9,7 +9,8 @@ constexpr size_t kTextColumns = 96;
 constexpr size_t kFlagColumns = 24;
 
 constexpr CommandSpec kCommands[] = {
-    {"record", kRecord, "record where CPU time goes, and print the functions that used most",
+    {"record", kRecord, CommandGroup::kRecording,
+     "record where CPU time goes, and print the functions that used most",
      "vesta record [OPTIONS] [-- COMMAND...]\n",
      "vesta record --duration 10s                      the whole machine for ten seconds\n"
      "vesta record --pid 1234 -d 30s -o cpu.pb.gz      one process, also as a pprof file\n"
@@ -22,7 +23,7 @@ constexpr CommandSpec kCommands[] = {
      "\n"
      "Exit status: that of COMMAND, else 0; 130 after Ctrl-C; 125 for a failure of vesta "
      "itself.\n"},
-    {"top", kTop, "print the table of a recorded profile, or a live one",
+    {"top", kTop, CommandGroup::kRecording, "print the table of a recorded profile, or a live one",
      "vesta top FILE [OPTIONS]\n"
      "vesta top [OPTIONS]                              live, until Ctrl-C\n",
      "vesta top cpu.pb.gz                              a file of vesta, or of another profiler\n"
@@ -33,7 +34,8 @@ constexpr CommandSpec kCommands[] = {
      "Recorder or a V8 CPU profile, packed by gzip or not; its content tells.\n"
      "\n"
      "Exit status: 0; 130 after Ctrl-C; 125 for a failure of vesta itself.\n"},
-    {"convert", kConvert, "turn a profile of any format into a page, a picture or another format",
+    {"convert", kConvert, CommandGroup::kFiles,
+     "turn a profile of any format into a page, a picture or another format",
      "vesta convert IN OUT [OPTIONS]\n",
      "vesta convert cpu.pb.gz cpu.html                 a page that opens everywhere, in one file\n"
      "vesta convert rec.jfr rec.pb.gz                  for the tools of pprof\n"
@@ -46,19 +48,81 @@ constexpr CommandSpec kCommands[] = {
      "or output.\n"
      "\n"
      "Exit status: 0; 125 for a failure, and then OUT is as it was.\n"},
-    {"diff", kDiff, "compare two profiles: which functions use more now, and which less",
+    {"diff", kDiff, CommandGroup::kFiles,
+     "compare two profiles or queries: which functions use more now, and which less",
      "vesta diff BEFORE AFTER [OPTIONS]\n",
      "vesta diff old.pb.gz new.pb.gz                   a table, largest change first\n"
      "vesta diff old.pb.gz new.pb.gz --normalize       shares, when one ran longer\n"
      "vesta diff old.pb.gz new.pb.gz -o change.html    as a page with both sides\n"
-     "vesta diff old.pb.gz new.pb.gz --json            for programs\n",
-     "BEFORE and AFTER may be of any format that `vesta convert` reads, also of two. A change "
-     "that\n"
-     "may as well be chance, as the numbers of samples tell, is marked.\n"
+     "vesta diff old.pb.gz new.pb.gz --json            for programs\n"
+     "vesta diff 'cpu{version=\"1\"}' 'cpu{version=\"2\"}' --from -1d --normalize\n"
+     "vesta diff 'cpu{service=\"shop\"}@-2d..-1d' 'cpu{service=\"shop\"}@-1d..now'\n"
+     "vesta diff good.pb.gz 'cpu{service=\"shop\"}' --from -10m\n",
+     "A side is the file of that name if there is one, of any format that `vesta convert` reads;\n"
+     "else it is a query, and may carry its own time behind @. A change that may as well be\n"
+     "chance, as the numbers of samples tell, is marked.\n"
      "\n"
      "Exit status: 0, whatever changed; 125 for a failure.\n"},
-    {"doctor", kDoctor, "say what this machine allows, what is missing and how to mend it",
-     "vesta doctor [OPTIONS]\n",
+    {"server", kServer, CommandGroup::kStore,
+     "keep profiles of weeks in a folder and answer questions",
+     "vesta server --data DIR [OPTIONS]\n",
+     "vesta server --data /var/lib/vesta/store         for this machine, at 127.0.0.1:7171\n"
+     "vesta server --data DIR --retention 7d --retention-size 5G\n"
+     "vesta server --data DIR --listen 0.0.0.0:7171 --tls-cert F --tls-key F --token-file F\n"
+     "curl --data-binary @cpu.pb.gz 'http://127.0.0.1:7171/api/v1/profiles?label.service=shop'\n",
+     "Runs until SIGTERM or Ctrl-C, answers what was asked by then, and leaves the folder so that\n"
+     "the next start, or a copy of it, has all that was acknowledged. Each user of this machine\n"
+     "may ask and push at 127.0.0.1; --token-file closes it. docs/api.md has the HTTP API.\n"
+     "\n"
+     "Exit status: 0 after SIGTERM or Ctrl-C; 125 for a failure.\n"},
+    {"import", kImport, CommandGroup::kStore, "put profiles from files into the store",
+     "vesta import FILE... --label NAME=VALUE [OPTIONS]\n",
+     "vesta import cpu.pb.gz --label service=shop --label version=1.4\n"
+     "vesta import old/*.pb.gz --label service=shop --at -2d\n"
+     "vesta import rec.jfr --label service=shop --data DIR\n",
+     "FILE may be of any format that `vesta convert` reads, or what `vesta export` wrote. A file\n"
+     "that was imported before with the same labels and time is told and counts once, so an\n"
+     "import that was interrupted can be run again. It goes to --server, or into the folder of\n"
+     "--data when no server has it open.\n"
+     "\n"
+     "Exit status: 0; 125 when a file could not be kept, those before it stay.\n"},
+    {"query", kQuery, CommandGroup::kStore, "ask the store where time or memory went, in any range",
+     "vesta query QUERY [OPTIONS]\n",
+     "vesta query 'cpu{service=\"shop\"}' --from -5m     functions that used most\n"
+     "vesta query cpu --by service --from -1d          a line per service\n"
+     "vesta query 'cpu{version=~\"1\\..*\"}' -o cpu.html --from 14:02 --to 14:05\n"
+     "vesta query cpu -o cpu.pb.gz --from -1h          for the tools of pprof\n"
+     "vesta query cpu --function parse --callers       who calls it; also --callees, --lines\n"
+     "vesta query cpu --from -7d --explain             what would be read, and how long it takes\n",
+     "QUERY is a type and, in braces, labels: = and != compare, =~ and !~ take a pattern for the\n"
+     "whole value. `vesta labels` lists what there is. service, version, node, container and the\n"
+     "like are short for service.name and so on. What is cut from an answer is named with its\n"
+     "sum.\n"
+     "\n"
+     "Exit status: 0; 125 for a failure.\n"},
+    {"series", kSeries, CommandGroup::kStore, "show how much was used over time, by label",
+     "vesta series QUERY [OPTIONS]\n",
+     "vesta series cpu --by service --from -6h         a line and a small chart per service\n"
+     "vesta series 'cpu{service=\"shop\"}' --by version --step 1m --json\n",
+     "QUERY is as in `vesta help query`.\n"
+     "\n"
+     "Exit status: 0; 125 for a failure.\n"},
+    {"labels", kLabels, CommandGroup::kStore,
+     "list labels of stored profiles, or the values of one", "vesta labels [NAME] [OPTIONS]\n",
+     "vesta labels\n"
+     "vesta labels version --from -7d\n",
+     "Exit status: 0; 125 for a failure.\n"},
+    {"export", kExport, CommandGroup::kStore, "write stored samples to a file, for another store",
+     "vesta export QUERY [OPTIONS]\n",
+     "vesta export 'cpu{service=\"shop\"}' --from -1d -o shop.tar\n"
+     "vesta export '' --from -30d -o all.tar         everything\n"
+     "vesta import shop.tar --data OTHER             brings it back\n",
+     "Each sample keeps its own time, labels and stack, so that a store into which it is imported\n"
+     "answers the same. For one profile for other tools see `vesta query -o cpu.pb.gz`.\n"
+     "\n"
+     "Exit status: 0; 125 for a failure.\n"},
+    {"doctor", kDoctor, CommandGroup::kMachine,
+     "say what this machine allows, what is missing and how to mend it", "vesta doctor [OPTIONS]\n",
      "vesta doctor\n"
      "vesta doctor --json\n",
      "Also shows the book of the last recording: every sample received is kept, excluded for a\n"
@@ -183,10 +247,13 @@ const CommandSpec* FindCommand(std::string_view name) {
 }
 
 std::string CommandsOf(const OptionSpec& option) {
+  unsigned commands = 0;  // of all meanings of the flag
+  for (const OptionSpec& other : AllOptions()) {
+    if (other.flag == option.flag) commands |= other.commands;
+  }
   std::vector<std::string> names;
   for (const CommandSpec& command : kCommands) {
-    if ((option.commands & command.bit) != 0)
-      names.push_back("`vesta " + std::string(command.name) + "`");
+    if ((commands & command.bit) != 0) names.push_back("`vesta " + std::string(command.name) + "`");
   }
   std::string text;
   for (size_t i = 0; i < names.size(); ++i) {
@@ -197,15 +264,30 @@ std::string CommandsOf(const OptionSpec& option) {
 }
 
 std::string OverviewHelp() {
+  struct Group {
+    CommandGroup group;
+    std::string_view title;
+  };
+  constexpr Group kGroups[] = {{CommandGroup::kRecording, "Record"},
+                               {CommandGroup::kFiles, "Files of profiles"},
+                               {CommandGroup::kStore, "Keep and ask"},
+                               {CommandGroup::kMachine, "This machine"}};
   std::string out =
-      "vesta: where a machine spends its CPU time, kernel and user code, with names\n\n";
-  for (const CommandSpec& command : kCommands) {
-    AppendFlag("  vesta " + std::string(command.name), command.summary, &out);
+      "vesta: where a machine spends its CPU time, kernel and user code, with names\n";
+  for (const Group& group : kGroups) {
+    out += "\n" + std::string(group.title) + "\n";
+    for (const CommandSpec& command : kCommands) {
+      if (command.group != group.group) continue;
+      AppendFlag("  vesta " + std::string(command.name), command.summary, &out);
+    }
   }
   AppendFlag("  vesta help COMMAND", "options and examples of a command", &out);
   AppendFlag("  vesta version", "what is installed here", &out);
   out += "\nFirst steps\n";
-  AppendIndented("vesta doctor\nvesta record --duration 10s\n", &out);
+  AppendIndented(
+      "vesta doctor\nvesta record --duration 10s -o cpu.pb.gz\n"
+      "vesta server --data DIR &\nvesta import cpu.pb.gz --label service=NAME\nvesta query cpu\n",
+      &out);
   return out;
 }
 

@@ -1,6 +1,7 @@
 // The commands of vesta and the help that is made from them and from options.def.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,9 +10,13 @@
 
 namespace vesta::cli {
 
+// How the overview puts them together.
+enum class CommandGroup : uint8_t { kRecording, kFiles, kStore, kMachine };
+
 struct CommandSpec {
   std::string_view name;
   CommandSet bit;
+  CommandGroup group;
   std::string_view summary;   // one line
   std::string_view usage;     // lines
   std::string_view examples;  // lines

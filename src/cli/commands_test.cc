@@ -9,14 +9,27 @@
 namespace vesta::cli {
 namespace {
 
-TEST(OptionTableTest, FlagsAndLettersAreUnique) {
-  std::set<std::string_view> flags = {"config", "expert", "help", "json", "version"};
-  std::set<char> letters = {'h', 'V'};
-  for (const OptionSpec& option : AllOptions()) {
-    EXPECT_TRUE(flags.insert(option.flag).second) << option.flag;
-    if (option.short_flag != 0) {
-      EXPECT_TRUE(letters.insert(option.short_flag).second) << option.flag;
+TEST(OptionTableTest, EachCommandHasAFlagAndALetterOnce) {
+  for (const CommandSpec& command : AllCommands()) {
+    std::set<std::string_view> flags = {"config", "expert", "help", "json", "version"};
+    std::set<char> letters = {'h', 'V'};
+    for (const OptionSpec& option : AllOptions()) {
+      if ((option.commands & command.bit) == 0) continue;
+      EXPECT_TRUE(flags.insert(option.flag).second) << command.name << " " << option.flag;
+      EXPECT_EQ(FindOption(option.flag, command.bit), &option);
+      if (option.short_flag == 0) continue;
+      EXPECT_TRUE(letters.insert(option.short_flag).second) << command.name << " " << option.flag;
+      EXPECT_EQ(FindShortOption(option.short_flag, command.bit), &option);
     }
+  }
+}
+
+TEST(OptionTableTest, AKeyOfConfigFilesMeansOneThing) {
+  std::set<std::string_view> keys;
+  for (const OptionSpec& option : AllOptions()) {
+    if (option.scope != OptionScope::kEverywhere) continue;
+    EXPECT_TRUE(keys.insert(option.flag).second) << option.flag;
+    EXPECT_EQ(FindOption(option.flag), &option) << option.flag;
   }
 }
 

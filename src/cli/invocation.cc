@@ -224,9 +224,9 @@ class Splitter {
     } else if (name == "config") {
       result_.config = Value("--config", own, words);
     } else if (name == kJsonAlias && !own) {
-      const OptionSpec* format = FindOption("format");
+      const OptionSpec* format = FindOption("format", command_.bit);
       if (Belongs(*format, "--json")) result_.given.push_back({format, "json", "--json"});
-    } else if (const OptionSpec* option = FindOption(name); option != nullptr) {
+    } else if (const OptionSpec* option = FindOption(name, command_.bit); option != nullptr) {
       Take(*option, "--" + name, own, words);
     } else {
       Unknown(name);
@@ -241,7 +241,7 @@ class Splitter {
         result_.help = true;
         continue;
       }
-      const OptionSpec* option = FindShortOption(letters[i]);
+      const OptionSpec* option = FindShortOption(letters[i], command_.bit);
       if (option == nullptr) {
         return collector_.Problem(written + " is not an option of `vesta " +
                                   std::string(command_.name) + "`");
@@ -306,7 +306,21 @@ void ResolveFolders(const CommandSpec& command, const Inputs& inputs, Collector&
   }
   if (settings.symbol_cache == "auto") settings.symbol_cache = settings.state_dir + "/symbols";
   if (settings.symbol_cache == "off") settings.symbol_cache.clear();
-  if (settings.debuginfod == "none") settings.debuginfod.clear();
+  for (std::string* text :
+       {&settings.debuginfod, &settings.data, &settings.token_file, &settings.ca_file,
+        &settings.tls_cert, &settings.tls_key, &settings.function}) {
+    if (*text == "none") text->clear();
+  }
+}
+
+// What --from of a difference means follows from its value: a format, else a time.
+void SplitDiffFrom(Settings& settings) {
+  if (settings.diff_from == "auto") return;
+  if (wire::ReadableFormatOfWord(settings.diff_from).ok()) {
+    settings.from = settings.diff_from;
+  } else {
+    settings.time_from = settings.diff_from;
+  }
 }
 
 void CheckSettings(const CommandSpec& command, const Inputs& inputs, Collector& collector) {
@@ -341,6 +355,7 @@ void CheckSettings(const CommandSpec& command, const Inputs& inputs, Collector& 
   if (settings.table_budget_bytes > settings.memory_limit_bytes) {
     collector.Problem("table-budget is larger than memory-limit: lower the one or raise the other");
   }
+  SplitDiffFrom(settings);
   ResolveFolders(command, inputs, collector);
 }
 
@@ -370,12 +385,12 @@ std::pair<std::string, std::string> TwoWords(const Arguments& arguments, const s
   const auto& words = arguments.words;
   if (words.size() > 2) collector.Problem("'" + words[2] + "' is one too many: " + usage);
   if (words.size() < 2) {
-    collector.Problem((words.empty() ? "two files are needed: " : "a second file is needed: ") +
+    collector.Problem((words.empty() ? "two of them are needed: " : "a second one is needed: ") +
                       usage);
     return {};
   }
   for (size_t i = 0; i < 2; ++i) {
-    if (words[i].empty()) collector.Problem("a file's name is empty: " + usage);
+    if (words[i].empty()) collector.Problem("one of them is empty: " + usage);
   }
   return {words[0], words[1]};
 }
@@ -396,6 +411,74 @@ DiffOptions FinishDiff(const Arguments& arguments, Collector& collector) {
       TwoWords(arguments, "vesta diff BEFORE AFTER", collector);
   if (options.before == "-" && options.after == "-")
     collector.Problem("standard input can be one side only: give a file for the other");
+  return options;
+}
+
+ServerOptions FinishServer(const Arguments& arguments, Collector& collector) {
+  ServerOptions options{collector.settings()};
+  if (!arguments.words.empty()) {
+    collector.Problem("`vesta server` takes no argument: '" + arguments.words[0] + "'");
+  }
+  if (options.data.empty()) {
+    collector.Problem("where shall the profiles be kept? give a folder: vesta server --data DIR");
+  }
+  if (options.tls_cert.empty() != options.tls_key.empty()) {
+    collector.Problem("--tls-cert and --tls-key go together: give both");
+  }
+  return options;
+}
+
+ImportOptions FinishImport(const Arguments& arguments, Collector& collector) {
+  ImportOptions options{collector.settings(), arguments.words};
+  if (options.files.empty()) {
+    collector.Problem("a file is needed: vesta import FILE... --label service=NAME");
+  }
+  for (const std::string& label : options.labels) {
+    const size_t equals = label.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == label.size()) {
+      collector.Problem("--label " + label + " is no label: give NAME=VALUE, such as service=shop");
+    }
+  }
+  return options;
+}
+
+// The one word of a command that asks a store. `example` is said when it is missing.
+std::string OneQuery(const Arguments& arguments, const std::string& example, Collector& collector) {
+  if (arguments.words.empty()) {
+    collector.Problem("a query is needed: " + example);
+    return {};
+  }
+  if (arguments.words.size() > 1) {
+    collector.Problem("'" + arguments.words[1] + "' is one too many: " + example +
+                      " (put the query into single quotes)");
+  }
+  return arguments.words[0];
+}
+
+QueryOptions FinishQuery(const Arguments& arguments, Collector& collector) {
+  QueryOptions options{
+      collector.settings(),
+      OneQuery(arguments, "vesta query 'cpu{service=\"shop\"}' --from -5m", collector)};
+  const int chosen = int{options.callers} + int{options.callees} + int{options.lines};
+  if (chosen > 1) {
+    collector.Problem("--callers, --callees and --lines exclude each other: give one of them");
+  }
+  if (chosen == 0 && !options.function.empty()) {
+    collector.Problem("--function goes with --callers, --callees or --lines: give one of them");
+  }
+  if (chosen > 0 && options.function.empty()) {
+    collector.Problem("of which function? give --function NAME");
+  }
+  return options;
+}
+
+LabelsOptions FinishLabels(const Arguments& arguments, Collector& collector) {
+  LabelsOptions options{collector.settings(), {}};
+  if (!arguments.words.empty()) options.label = arguments.words[0];
+  if (arguments.words.size() > 1) {
+    collector.Problem("`vesta labels` takes one NAME; '" + arguments.words[1] +
+                      "' is one too many");
+  }
   return options;
 }
 
@@ -429,6 +512,20 @@ std::variant<Request, Problems> Finish(const CommandSpec& command, Arguments&& a
     request = FinishConvert(arguments, collector);
   } else if (command.bit == kDiff) {
     request = FinishDiff(arguments, collector);
+  } else if (command.bit == kServer) {
+    request = FinishServer(arguments, collector);
+  } else if (command.bit == kImport) {
+    request = FinishImport(arguments, collector);
+  } else if (command.bit == kExport) {
+    const std::string example = "vesta export 'cpu{service=\"shop\"}' --from -1d -o FILE";
+    request = ExportOptions{collector.settings(), OneQuery(arguments, example, collector)};
+  } else if (command.bit == kQuery) {
+    request = FinishQuery(arguments, collector);
+  } else if (command.bit == kSeries) {
+    const std::string example = "vesta series cpu --by service --from -1h";
+    request = SeriesOptions{collector.settings(), OneQuery(arguments, example, collector)};
+  } else if (command.bit == kLabels) {
+    request = FinishLabels(arguments, collector);
   } else {
     DoctorOptions options{collector.settings(), collector.Effective()};
     if (!arguments.words.empty()) {

@@ -30,7 +30,8 @@ struct HelpRequest {
 struct VersionRequest {};
 
 using Request = std::variant<RecordOptions, TopOptions, ConvertOptions, DiffOptions, DoctorOptions,
-                             HelpRequest, VersionRequest>;
+                             ServerOptions, ImportOptions, ExportOptions, QueryOptions,
+                             SeriesOptions, LabelsOptions, HelpRequest, VersionRequest>;
 
 // At least one; each names cause and remedy.
 struct Problems {

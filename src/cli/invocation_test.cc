@@ -145,32 +145,93 @@ TEST(InvocationTest, RefusalsSayTheRemedy) {
       {"record -o", "-o needs a value"},
       {"record -o folded", "does not tell the format"},
       {"record -z", "-z is not an option of `vesta record`"},
-      {"record --json", "--json is an option of `vesta top`, `vesta diff` and `vesta doctor`"},
+      {"record --json",
+       "--json is an option of `vesta top`, `vesta diff`, `vesta query`, `vesta series`, `vesta "
+       "labels` and `vesta doctor`"},
       {"record --ring-size 32M", "ring-size is more than a quarter of memory-limit"},
       {"record --table-budget 200M", "table-budget is larger than memory-limit"},
-      {"top -o a.folded", "-o is an option of `vesta record` and `vesta diff`, not of `vesta top`"},
+      {"top -o a.folded",
+       "-o is an option of `vesta record`, `vesta diff`, `vesta query` and `vesta export`, not of "
+       "`vesta top`"},
       {"top a b", "'b' is one too many"},
       {"top a --frequency 10", "--frequency 10 is for the live table"},
       {"top a --interval 2s", "--interval 2s is for the live table"},
       {"top --type cpu", "--type cpu is for a FILE"},
       {"top --from jfr", "--from jfr is for a FILE"},
       {"top a --from svg", "--from svg is not known: give pprof, folded, "},
-      {"convert", "two files are needed: vesta convert IN OUT"},
-      {"convert a.jfr", "a second file is needed: vesta convert IN OUT"},
+      {"convert", "two of them are needed: vesta convert IN OUT"},
+      {"convert a.jfr", "a second one is needed: vesta convert IN OUT"},
       {"convert a b.svg c", "'c' is one too many: vesta convert IN OUT"},
       {"convert a b.json", "the name b.json does not tell the format"},
       {"convert a b --to jfr", "--to jfr is not known: give pprof, folded, "},
       {"convert a b.svg --from mp3", "--from mp3 is not known: give pprof, folded, "},
-      {"diff a", "a second file is needed: vesta diff BEFORE AFTER"},
+      {"diff a", "a second one is needed: vesta diff BEFORE AFTER"},
       {"diff - -", "standard input can be one side only"},
       {"diff a b -o c.folded", "does not tell how to show a difference; let it end in .html"},
       {"doctor now", "takes no argument"},
+      {"server", "give a folder: vesta server --data DIR"},
+      {"server --data d x", "takes no argument: 'x'"},
+      {"server --data d --tls-cert c", "--tls-cert and --tls-key go together"},
+      {"server --data d --retention 10m", "give 1h to 3650d"},
+      {"import --label a=b", "a file is needed: vesta import FILE..."},
+      {"import f --label a", "--label a is no label: give NAME=VALUE"},
+      {"import f --label =b", "--label =b is no label"},
+      {"import f --label a=", "--label a= is no label"},
+      {"import f --from svg", "--from svg is not known: give pprof, folded, "},
+      {"export", "a query is needed: vesta export "},
+      {"query", "a query is needed: vesta query "},
+      {"query cpu mem", "'mem' is one too many"},
+      {"query cpu --callers", "of which function? give --function NAME"},
+      {"query cpu --function f", "--function goes with --callers, --callees or --lines"},
+      {"query cpu --function f --callers --lines", "exclude each other: give one of them"},
+      {"query cpu --format svg", "give auto, table, json, folded, pprof or html"},
+      {"series cpu --format html", "give table or json"},
+      {"series", "a query is needed: vesta series "},
+      {"labels a b", "'b' is one too many"},
       {"help now", "no help on 'now'"},
   };
   for (const auto& c : cases) {
     const std::string all = Shell().Refuse(c.line);
     EXPECT_NE(all.find(c.says), std::string::npos) << c.line << ": " << all;
   }
+}
+
+TEST(InvocationTest, AFlagMeansWhatItsCommandMakesOfIt) {
+  const auto query = Shell().Accept<QueryOptions>("query cpu --from -5m --by version --json -o x");
+  EXPECT_EQ(query.query, "cpu");
+  EXPECT_EQ(query.time_from, "-5m");
+  EXPECT_EQ(query.from, "auto");
+  EXPECT_EQ(query.group_by, "version");
+  EXPECT_EQ(query.by, "process");
+  EXPECT_EQ(query.answer_format, AnswerFormat::kJson);
+  EXPECT_EQ(query.answer_file, "x");
+  EXPECT_TRUE(query.outputs.empty());
+  EXPECT_EQ(Shell().Accept<TopOptions>("top f --from jfr").from, "jfr");
+  const auto files = Shell().Accept<DiffOptions>("diff a b --from pprof -o x.svg");
+  EXPECT_EQ(files.from, "pprof");
+  EXPECT_EQ(files.time_from, "auto");
+  EXPECT_EQ(files.outputs, (std::vector<std::string>{"x.svg"}));
+  const auto queries = Shell().Accept<DiffOptions>("diff a b --from -2h --to -1h");
+  EXPECT_EQ(queries.from, "auto");
+  EXPECT_EQ(queries.time_from, "-2h");
+  EXPECT_EQ(queries.time_to, "-1h");
+}
+
+TEST(InvocationTest, WhereTheStoreIsComesFromTheEnvironmentToo) {
+  Shell shell;
+  shell.environment.emplace_back("VESTA_SERVER", "http://10.0.0.1:7171");
+  shell.environment.emplace_back("VESTA_TOKEN_FILE", "/t");
+  const auto labels = shell.Accept<LabelsOptions>("labels version");
+  EXPECT_EQ(labels.label, "version");
+  EXPECT_EQ(labels.server_url, "http://10.0.0.1:7171");
+  EXPECT_EQ(labels.token_file, "/t");
+  EXPECT_EQ(labels.data, "");
+  EXPECT_EQ(Shell().Accept<LabelsOptions>("labels").server_url, "auto");
+  const auto server = Shell().Accept<ServerOptions>("server --data d");
+  EXPECT_EQ(server.retention_ns, uint64_t{30} * 86'400 * 1'000'000'000);
+  EXPECT_EQ(server.retention_bytes, uint64_t{20} << 30);
+  EXPECT_EQ(server.listen, "127.0.0.1:7171");
+  EXPECT_EQ(server.tls_cert, "");
 }
 
 TEST(InvocationTest, ConfigFileThatIsNoTextIsOneProblem) {

@@ -94,6 +94,12 @@ struct Runner {
   int operator()(const ConvertOptions& options) const { return RunConvert(options); }
   int operator()(const DiffOptions& options) const { return RunDiff(options); }
   int operator()(const DoctorOptions& options) const { return RunDoctor(options); }
+  int operator()(const ServerOptions& options) const { return RunServer(options); }
+  int operator()(const ImportOptions& options) const { return RunImport(options); }
+  int operator()(const ExportOptions& options) const { return RunExport(options); }
+  int operator()(const QueryOptions& options) const { return RunQuery(options); }
+  int operator()(const SeriesOptions& options) const { return RunSeries(options); }
+  int operator()(const LabelsOptions& options) const { return RunLabels(options); }
   int operator()(const HelpRequest& request) const { return PrintHelp(request); }
   int operator()(const VersionRequest&) const { return PrintOut("vesta " VESTA_VERSION "\n"); }
 };

@@ -120,24 +120,37 @@ constexpr OptionSpec kOptions[] = {
 #undef OPTION
 };
 
+// Of the rows that match: one of these commands, else one for config files, else the first.
+template <typename Matches>
+const OptionSpec* BestOf(const Matches& matches, unsigned commands) {
+  const OptionSpec* best = nullptr;
+  for (const OptionSpec& option : kOptions) {
+    if (!matches(option)) continue;
+    if ((option.commands & commands) != 0) return &option;
+    if (best == nullptr ||
+        (best->scope == OptionScope::kCommandLine && option.scope == OptionScope::kEverywhere)) {
+      best = &option;
+    }
+  }
+  return best;
+}
+
 }  // namespace
 
 std::span<const OptionSpec> AllOptions() { return kOptions; }
 
-const OptionSpec* FindOption(std::string_view flag) {
+const OptionSpec* FindOption(std::string_view flag, unsigned commands) {
   std::string name(flag);
   std::replace(name.begin(), name.end(), '_', '-');
-  for (const OptionSpec& option : kOptions) {
-    if (option.flag == name) return &option;
-  }
-  return nullptr;
+  return BestOf([&name](const OptionSpec& option) { return option.flag == name; }, commands);
 }
 
-const OptionSpec* FindShortOption(char short_flag) {
-  for (const OptionSpec& option : kOptions) {
-    if (option.short_flag == short_flag && short_flag != 0) return &option;
-  }
-  return nullptr;
+const OptionSpec* FindShortOption(char short_flag, unsigned commands) {
+  return BestOf(
+      [short_flag](const OptionSpec& option) {
+        return option.short_flag == short_flag && short_flag != 0;
+      },
+      commands);
 }
 
 std::string EnvironmentName(const OptionSpec& option) {

@@ -12,7 +12,21 @@
 namespace vesta::cli {
 
 // Bits: an option belongs to a set of commands.
-enum CommandSet : unsigned { kRecord = 1, kTop = 2, kDoctor = 4, kConvert = 8, kDiff = 16 };
+enum CommandSet : unsigned {
+  kRecord = 1,
+  kTop = 2,
+  kDoctor = 4,
+  kConvert = 8,
+  kDiff = 16,
+  kServer = 32,
+  kImport = 64,
+  kExport = 128,
+  kQuery = 256,
+  kSeries = 512,
+  kLabels = 1024,
+  // what asks a store
+  kClients = kImport | kExport | kQuery | kSeries | kLabels | kDiff,
+};
 
 enum class OptionKind : uint8_t {
   kDuration,
@@ -47,9 +61,10 @@ struct OptionSpec {
 
 std::span<const OptionSpec> AllOptions();
 
+// The row of these commands, else the one that may stand in a config file, else any.
 // Null when there is none. Underscores count as dashes, so that keys may be written either way.
-const OptionSpec* FindOption(std::string_view flag);
-const OptionSpec* FindShortOption(char short_flag);
+const OptionSpec* FindOption(std::string_view flag, unsigned commands = 0);
+const OptionSpec* FindShortOption(char short_flag, unsigned commands = 0);
 
 // VESTA_RING_SIZE for ring-size.
 std::string EnvironmentName(const OptionSpec& option);

@@ -11,6 +11,7 @@ namespace vesta::cli {
 enum class Event : uint8_t { kAuto, kCpuClock, kCycles };
 enum class SortBy : uint8_t { kSelf, kTotal };
 enum class Format : uint8_t { kTable, kJson };
+enum class AnswerFormat : uint8_t { kAuto, kTable, kJson, kFolded, kPprof, kHtml };
 enum class ColorMode : uint8_t { kAuto, kAlways, kNever };
 enum class UnwindLoop : uint8_t { kAuto, kBpfLoop, kBounded };
 
@@ -18,7 +19,7 @@ enum class UnwindLoop : uint8_t { kAuto, kBpfLoop, kBounded };
 // Units: in the member's name; 0 stands for the words "none" and "auto" of the table.
 // from and to are "auto" or a word of a format that can be read, or written.
 // state_dir is never "auto" nor empty after parsing; symbol_cache is empty when it is off, and
-// debuginfod when there is no server.
+// debuginfod, data, token_file, ca_file, tls_cert, tls_key and function when there is none.
 struct Settings {
   using Duration = uint64_t;
   using Size = uint64_t;
@@ -51,9 +52,35 @@ struct ConvertOptions : Settings {
   std::string out;
 };
 
+// Each side is a file if there is one of that name, else a query.
 struct DiffOptions : Settings {
-  std::string before;  // files
+  std::string before;
   std::string after;
+};
+
+// Parsed so that data is given.
+struct ServerOptions : Settings {};
+
+// Parsed so that there is a file, and each of labels has a name and a value.
+struct ImportOptions : Settings {
+  std::vector<std::string> files;
+};
+
+struct ExportOptions : Settings {
+  std::string query;
+};
+
+// Parsed so that at most one of callers, callees and lines is set, and only with a function.
+struct QueryOptions : Settings {
+  std::string query;
+};
+
+struct SeriesOptions : Settings {
+  std::string query;
+};
+
+struct LabelsOptions : Settings {
+  std::string label;  // whose values are asked for; empty = the names of all labels
 };
 
 // A setting that is not the default, and where it comes from.
@@ -74,5 +101,11 @@ int RunTopFile(const TopOptions& options);      // top_file.cc
 int RunConvert(const ConvertOptions& options);  // convert.cc
 int RunDiff(const DiffOptions& options);        // diff.cc
 int RunDoctor(const DoctorOptions& options);    // doctor.cc
+int RunServer(const ServerOptions& options);    // server.cc
+int RunImport(const ImportOptions& options);    // import.cc
+int RunExport(const ExportOptions& options);    // export.cc
+int RunQuery(const QueryOptions& options);      // query.cc
+int RunSeries(const SeriesOptions& options);    // series.cc
+int RunLabels(const LabelsOptions& options);    // labels.cc
 
 }  // namespace vesta::cli

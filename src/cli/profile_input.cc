@@ -6,12 +6,28 @@
 
 namespace vesta::cli {
 
-base::Result<profile::Profile> ReadInput(const std::string& path, const Settings& settings) {
+namespace {
+
+base::Result<wire::DecodeOptions> DecodeOptionsOf(const Settings& settings) {
   wire::DecodeOptions options;
   if (settings.from != "auto") {
     ASSIGN_OR_RETURN(options.from, wire::ReadableFormatOfWord(settings.from));
   }
-  ASSIGN_OR_RETURN(profile::Profile profile, wire::ReadProfileFile(path, options));
+  return options;
+}
+
+}  // namespace
+
+base::Result<profile::Profile> ReadInput(const std::string& path, const Settings& settings) {
+  ASSIGN_OR_RETURN(const wire::DecodeOptions options, DecodeOptionsOf(settings));
+  ASSIGN_OR_RETURN(const std::string bytes, wire::ReadWholeFile(path, options));
+  return DecodeInput(bytes, wire::NameForMessages(path), settings);
+}
+
+base::Result<profile::Profile> DecodeInput(std::string_view bytes, const std::string& name,
+                                           const Settings& settings) {
+  ASSIGN_OR_RETURN(const wire::DecodeOptions options, DecodeOptionsOf(settings));
+  ASSIGN_OR_RETURN(profile::Profile profile, wire::DecodeProfile(bytes, name, options));
   // A perf.data has no names in it; perf, too, takes them from the files when it shows one.
   if (!wire::IsOfPerfData(profile) || !symbolize::MayBeNamed(profile)) return profile;
   symbolize::NamingCounts counts;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "src/base/result.h"
 #include "src/cli/options.h"
@@ -14,6 +15,10 @@ namespace vesta::cli {
 // the names that the files of this machine have for them.
 // Errors: as wire::ReadProfileFile.
 base::Result<profile::Profile> ReadInput(const std::string& path, const Settings& settings);
+
+// The same of bytes that are read already; `name` is for messages.
+base::Result<profile::Profile> DecodeInput(std::string_view bytes, const std::string& name,
+                                           const Settings& settings);
 
 // The sample type that --type names, else the one that the profile prefers.
 // Errors: InvalidInput with the types that there are.

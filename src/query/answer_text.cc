@@ -8,6 +8,7 @@
 #include "src/flame/top_render.h"
 #include "src/flame/units.h"
 #include "src/query/answer.h"
+#include "src/query/series_chart.h"
 
 namespace vesta::query {
 namespace {
@@ -18,9 +19,20 @@ using flame::PadLeft;
 constexpr size_t kValueColumns = 10;
 constexpr size_t kPercentColumns = 7;
 constexpr size_t kCountColumns = 10;
+constexpr size_t kChartWidthColumns = 100;  // of a line with a chart, when nobody says how wide
+constexpr size_t kChartColumnsMin = 8;
 
 std::string RangeText(const store::TimeRange& range) {
   return UnixMsText(range.from_unix_ms) + " to " + UnixMsText(range.to_unix_ms);
+}
+
+// The same for headings: whole seconds are enough there.
+std::string SecondsText(store::TimeRange range) {
+  constexpr int64_t kSecondMs = 1000;
+  for (int64_t* end : {&range.from_unix_ms, &range.to_unix_ms}) {
+    if (*end > 0) *end -= *end % kSecondMs;
+  }
+  return RangeText(range);
 }
 
 std::string Notes(const About& about) {
@@ -29,16 +41,18 @@ std::string Notes(const About& about) {
   return text;
 }
 
-// "cpu: 9.81s, 971 samples, 2026-11-30T13:00:00Z to ..., 12 series"
+// Two lines, so that 80 columns are enough:
+// cpu: 9.81s, 971 samples, 12 series
+// 2026-11-30T13:00:00Z to 2026-11-30T14:00:00Z
 std::string Heading(const About& about) {
   std::string text = Printable(about.type_name());
-  if (!about.totals.empty()) {
-    text += (text.empty() ? "" : ": ") + flame::SumText(about.Shown(about.totals[0]), about.unit());
+  if (!text.empty() && !about.totals.empty()) {
+    text += ": " + flame::SumText(about.Shown(about.totals[0]), about.unit());
     if (!about.plan.type.shows_count && !about.plan.type.type.count_type.empty())
       text += ", " + flame::SamplesText(about.totals[0].count);
   }
-  text += (text.empty() ? "" : ", ") + RangeText(about.plan.ranges[0]) + ", " +
-          std::to_string(about.plan.series[0]) + " series\n";
+  text += (text.empty() ? "" : ", ") + std::to_string(about.plan.series[0]) + " series\n" +
+          SecondsText(about.plan.ranges[0]) + '\n';
   return text + Notes(about);
 }
 
@@ -132,32 +146,54 @@ std::string Text(const TreeAnswer& answer, size_t width_columns) {
   return text + BehindText(totals.size() - shown, "node", "");
 }
 
+// "1.4, server": what the row stands for; the title has the names of the labels.
+std::string ValuesText(const SeriesRow& row) {
+  std::string text;
+  for (size_t i = 0; i < row.values.size(); ++i)
+    text += (i == 0 ? "" : ", ") + (row.values[i].empty() ? "(none)" : Printable(row.values[i]));
+  return text.empty() ? "all" : text;
+}
+
+// A line per row, with a chart whose height is the row's own largest column, which stands before
+// it.
 std::string Text(const SeriesAnswer& answer, size_t width_columns) {
   const About& about = answer.about;
-  std::string text = Heading(about) + "steps of " + DurationText(answer.step_ms) + "\n\n";
+  if (answer.rows.empty()) return Heading(about);
+  std::string title;
+  for (const std::string& label : about.plan.by)
+    title += (title.empty() ? "" : ", ") + Printable(label);
+  std::vector<std::pair<std::string, const SeriesRow*>> lines;
+  for (const SeriesRow& row : answer.rows) lines.emplace_back(ValuesText(row), &row);
+  if (answer.rows_behind != 0)
+    lines.emplace_back("... " + std::to_string(answer.rows_behind) + " more", &answer.rest);
+  size_t name_columns = flame::CountCharacters(title);
+  for (const auto& [name, row] : lines)
+    name_columns = std::max(name_columns, flame::CountCharacters(name));
+  const size_t width = width_columns == 0 ? kChartWidthColumns : width_columns;
+  const size_t figures = 2 * kValueColumns + 1;
+  const size_t spare = width > figures + 4 ? width - figures - 4 : 0;
+  const size_t chart_columns =
+      std::max(spare - std::min(spare, name_columns), std::max(spare / 2, kChartColumnsMin));
+  const ChartScale scale = FitChart(answer.step_count, chart_columns);
+  std::vector<std::vector<int64_t>> sums;
   std::vector<int64_t> values;
-  for (const SeriesRow& row : answer.rows) {
-    for (const SeriesCell& cell : row.cells) values.push_back(about.Shown(cell.sum));
+  for (const auto& [name, row] : lines) {
+    sums.push_back(ColumnSums(about, *row, scale));
+    values.push_back(about.Shown(row->total));
+    values.push_back(*std::max_element(sums.back().begin(), sums.back().end()));
   }
   const flame::ValueFormat format = FormatFor(about, values);
-  const auto add = [&](const SeriesRow& row, const std::string& name) {
-    text += flame::FitName(name, width_columns, 0) + ": " +
-            flame::ScaledText(about.Shown(row.total), about.unit()) + '\n';
-    for (const SeriesCell& cell : row.cells) {
-      const int64_t time =
-          about.plan.ranges[0].from_unix_ms + static_cast<int64_t>(cell.step) * answer.step_ms;
-      text += "  " + UnixMsText(time) + ' ' +
-              PadLeft(format.Text(about.Shown(cell.sum)), kValueColumns) + '\n';
-    }
-  };
-  for (const SeriesRow& row : answer.rows) {
-    std::string name;
-    for (size_t i = 0; i < row.values.size(); ++i)
-      name += (i == 0 ? "" : ", ") + Printable(about.plan.by[i]) + '=' + Printable(row.values[i]);
-    add(row, name.empty() ? "all" : name);
+  std::string text = Heading(about) + "each column of the chart is " +
+                     DurationText(static_cast<int64_t>(scale.steps_per_column) * answer.step_ms) +
+                     "\n\n" + PadLeft("total", kValueColumns) + ' ' +
+                     PadLeft("peak", kValueColumns) + "  " + std::string(scale.columns, ' ') +
+                     "  " + title + '\n';
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const int64_t most = values[2 * i + 1];
+    text += PadLeft(format.Text(values[2 * i]), kValueColumns) + ' ' +
+            PadLeft(format.Text(most), kValueColumns) + "  " + ChartText(sums[i], most) + "  " +
+            flame::FitName(lines[i].first, width_columns, figures + 4 + scale.columns) + '\n';
   }
-  if (answer.rows_behind != 0)
-    add(answer.rest, "[rest] of " + std::to_string(answer.rows_behind) + " more rows");
   return text;
 }
 

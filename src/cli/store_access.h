@@ -1,0 +1,39 @@
+// Asks a store, through a server or in this process: the commands see no difference.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/cli/options.h"
+
+namespace vesta::cli {
+
+// Shape: as docs/api.md; path without the prefix "/api/v1/"; a body makes it a push.
+struct StoreQuestion {
+  std::string path;
+  std::vector<std::pair<std::string, std::string>> parameters = {};
+  std::vector<std::pair<std::string, std::string>> headers = {};
+  std::optional<std::string> body = std::nullopt;
+};
+
+class StoreAccess {
+ public:
+  virtual ~StoreAccess() = default;
+  // The body of the answer.
+  // Errors: those that docs/api.md lists, with the server's own words; InvalidInput for a question
+  //         that is wrong, Exhausted beyond a limit, Unavailable when it may work later.
+  virtual base::Result<std::string> Ask(const StoreQuestion& question) = 0;
+};
+
+enum class StoreUse : uint8_t { kRead, kWrite };
+
+// The server of --server; else the folder of --data, if no other process has it open; else the
+// server at http://127.0.0.1:7171. A folder without a store in it is made for kWrite only.
+// Errors: NotFound when there is neither, saying both ways.
+base::Result<std::unique_ptr<StoreAccess>> OpenStoreAccess(const Settings& settings, StoreUse use);
+
+}  // namespace vesta::cli
