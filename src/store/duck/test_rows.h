@@ -1,12 +1,11 @@
 // Rows, folders and damage for the tests beside this.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,7 +18,7 @@ namespace vesta::store::duck {
 class TestFolder {
  public:
   TestFolder() {
-    std::string name = testing::TempDir() + "duck-XXXXXX";
+    std::string name = std::filesystem::temp_directory_path() / "duck-XXXXXX";
     path_ = ::mkdtemp(name.data());
   }
   TestFolder(const TestFolder&) = delete;
@@ -34,7 +33,6 @@ class TestFolder {
 
 inline std::unique_ptr<DuckDb> OpenTestDb(const TestFolder& folder, uint64_t memory_mb = 128) {
   auto db = DuckDb::Open({folder / "spill", memory_mb << 20, 2});
-  EXPECT_TRUE(db.ok()) << db.error().message();
   return std::move(db).value();
 }
 
