@@ -1,13 +1,13 @@
 // A volume with rows, for the tests of roll-ups and index files.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <random>
+#include <string>
 #include <tuple>
 #include <vector>
 
+#include "src/base/check.h"
 #include "src/store/index/batch_interner.h"
 #include "src/store/index/dictionary.h"
 #include "src/store/index/index_for_test.h"
@@ -92,9 +92,9 @@ inline std::vector<SeriesRollup> MakeRollups(const TestVolume& volume,
   });
   for (size_t begin = 0; begin < rows.size(); begin += piece) {
     const RowColumns columns(rows, begin, std::min(rows.size(), begin + piece));
-    EXPECT_TRUE(builder.Add(columns.view()).ok());
+    CHECK(builder.Add(columns.view()).ok());
   }
-  EXPECT_TRUE(builder.Finish().ok());
+  CHECK(builder.Finish().ok());
   return all;
 }
 
