@@ -103,16 +103,18 @@ base::Error NegativeValue(const profile::Profile& profile, size_t sample, size_t
 }
 
 base::Result<void> AddRows(const profile::Profile& profile, const std::vector<Column>& columns,
-                           int64_t time_unix_ms, SeriesTable* series, ProfileBatch* made) {
+                           std::optional<int64_t> given, int64_t otherwise, SeriesTable* series,
+                           ProfileBatch* made) {
   std::vector<store::BatchRow>& rows = made->batch.rows;
   rows.reserve(profile.sample_count() * columns.size());
   for (size_t sample = 0; sample < profile.sample_count(); ++sample) {
     const auto values = profile.sample_values(sample);
-    const SeriesTable::Place place = series->Add(profile.sample_labels(sample));
+    const SeriesTable::Place& place = series->Add(profile.sample_labels(sample));
     for (size_t type = 0; type < columns.size(); ++type) {
       const Column& column = columns[type];
       const int64_t value = values[column.value];
-      const int64_t count = column.count ? values[*column.count] : int64_t{value != 0};
+      const int64_t count =
+          column.count ? values[*column.count] : place.count.value_or(int64_t{value != 0});
       if (value < 0) return NegativeValue(profile, sample, column.value);
       if (count < 0) return NegativeValue(profile, sample, *column.count);
       if (value == 0 && count == 0) {
@@ -123,9 +125,10 @@ base::Result<void> AddRows(const profile::Profile& profile, const std::vector<Co
                       .series = place.series,
                       .task = place.task,
                       .stack = profile.sample_stack(sample),
-                      .time_unix_ms = time_unix_ms,
+                      .time_unix_ms = given ? *given : place.time_unix_ms.value_or(otherwise),
                       .value = value,
-                      .count = count});
+                      .count = count,
+                      .weight = place.weight});
     }
   }
   return {};
@@ -141,7 +144,7 @@ base::Result<ProfileBatch> MakeBatch(const profile::Profile& profile, const Batc
   ASSIGN_OR_RETURN(made.batch.types, TypesOf(profile, columns, options.counted_type));
   ASSIGN_OR_RETURN(const int64_t time_unix_ms, TimeOf(profile, options));
   SeriesTable series(profile, options.labels);
-  RETURN_IF_ERROR(AddRows(profile, columns, time_unix_ms, &series, &made));
+  RETURN_IF_ERROR(AddRows(profile, columns, options.time_unix_ms, time_unix_ms, &series, &made));
   made.batch.series = series.TakeSeries();
   made.batch.tasks = series.TakeTasks();
   made.report.samples = profile.sample_count();

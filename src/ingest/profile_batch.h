@@ -47,9 +47,10 @@ struct ProfileBatch {
 //        types have no count type, and 1 as the count of each row; a profile of nothing but
 //        samples/count is of options.counted_type.
 //        pid, tid and thread go to the task, every other text to the series; of a label that comes
-//        several times in a sample the first counts. Numbers other than pid and tid, and the ids
-//        span_id, trace_id and profile_id, are not kept. Bytes of labels that are no UTF-8 become
-//        U+FFFD.
+//        several times in a sample the first counts. The labels of src/store/row_labels.h give the
+//        row's own time (unless options.time_unix_ms does), weight and count; what they cannot
+//        mean is reported. Numbers other than pid and tid, and the ids span_id, trace_id and
+//        profile_id, are not kept. Bytes of labels that are no UTF-8 become U+FFFD.
 // Owner: the batch refers to `profile`, which must stay as it is while the batch is used.
 // Cost:  label sets once each, then about 20 ns per row.
 // Errors: InvalidInput naming what is wrong: a negative value (a difference cannot be stored), no

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "src/store/batch_check.h"
+#include "src/store/row_labels.h"
 #include "src/wire/folded_decoder.h"
 #include "test/support/synthetic_profile.h"
 
@@ -228,6 +230,41 @@ TEST(MakeBatch, TakesTheTimeOfThePusherThenOfTheProfileThenTheFallback) {
   EXPECT_EQ(time_of(options), std::numeric_limits<int64_t>::max() / 1'000'000);
   options.time_unix_ms = 7;
   EXPECT_EQ(time_of(options), 7);
+}
+
+TEST(MakeBatch, LabelsOfAnExportGiveEachRowItsOwnTimeWeightAndCount) {
+  Profile profile = Typed({"wall/nanoseconds"});
+  profile.header().time_unix_ns = kTimeUnixMs * 1'000'000;
+  const auto time = [&](int64_t ms) {
+    return profile.NumberLabel(store::kRowTime, ms, "milliseconds");
+  };
+  Sample(&profile,
+         {time(5), profile.TextLabel(store::kRowWeight, "2.5"),
+          profile.NumberLabel(store::kRowCount, 7)},
+         {10});
+  Sample(&profile, {}, {20});
+  Sample(&profile,
+         {time(6), profile.TextLabel(store::kRowWeight, "-1"),
+          profile.NumberLabel(store::kRowCount, -3)},
+         {30});
+  const auto own = MakeBatch(profile, {});
+  ASSERT_TRUE(own.ok()) << own.error().message();
+  const auto& rows = own->batch.rows;
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0].time_unix_ms, 5);
+  EXPECT_EQ(rows[0].weight, 2.5f);
+  EXPECT_EQ(rows[0].count, 7);
+  EXPECT_EQ(rows[1].time_unix_ms, kTimeUnixMs);
+  EXPECT_EQ(rows[1].weight, 1.0f);
+  EXPECT_EQ(rows[2].time_unix_ms, 6);
+  EXPECT_EQ(rows[2].weight, 1.0f);
+  EXPECT_EQ(rows[2].count, 1);
+  EXPECT_EQ(own->batch.series.size(), 1u);
+  const std::map<std::string, uint64_t> dropped = {{"vesta.count", 1}, {"vesta.weight", 1}};
+  EXPECT_EQ(own->report.labels_dropped, dropped);
+  const auto given = MakeBatch(profile, At(9));
+  ASSERT_TRUE(given.ok());
+  EXPECT_EQ(given->batch.rows[0].time_unix_ms, 9);
 }
 
 TEST(MakeBatch, PeriodTypeComesFromTheHeader) {

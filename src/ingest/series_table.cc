@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <optional>
 
 #include "src/base/utf8.h"
+#include "src/store/row_labels.h"
 
 namespace vesta::ingest {
 namespace {
@@ -38,13 +40,35 @@ SeriesTable::KeyRole SeriesTable::RoleOf(StringId key) {
   if (name == profile::kLabelPid) known->second = KeyRole::kPid;
   if (name == profile::kLabelTid) known->second = KeyRole::kTid;
   if (name == profile::kLabelThread) known->second = KeyRole::kThread;
+  if (name == store::kRowTime) known->second = KeyRole::kTime;
+  if (name == store::kRowCount) known->second = KeyRole::kCount;
+  if (name == store::kRowWeight) known->second = KeyRole::kWeight;
   const bool is_id = name == "span_id" || name == "trace_id" || name == "profile_id";
   if (is_id || name.empty()) known->second = KeyRole::kNever;
   return known->second;
 }
 
-void SeriesTable::Take(const Label& label, TaskKey* task) {
+bool SeriesTable::TakeOfRow(KeyRole role, const Label& label, Place* row) const {
+  if (role == KeyRole::kWeight) {
+    const std::string_view text = profile_.String(label.text);
+    float weight = 0;
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), weight);
+    if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) return false;
+    if (!std::isfinite(weight) || weight <= 0) return false;
+    row->weight = weight;
+    return true;
+  }
+  if (!label.is_number() || (role == KeyRole::kCount && label.number < 0)) return false;
+  auto& field = role == KeyRole::kTime ? row->time_unix_ms : row->count;
+  if (!field) field = label.number;
+  return true;
+}
+
+void SeriesTable::Take(const Label& label, TaskKey* task, Place* row) {
   const KeyRole role = RoleOf(label.key);
+  const bool is_of_row =
+      role == KeyRole::kTime || role == KeyRole::kCount || role == KeyRole::kWeight;
+  if (is_of_row && TakeOfRow(role, label, row)) return;
   if (role == KeyRole::kPid || role == KeyRole::kTid) {
     const auto number = TaskNumber(profile_, label);
     uint32_t& field = role == KeyRole::kPid ? task->pid : task->tid;
@@ -65,8 +89,9 @@ void SeriesTable::Resolve(profile::LabelSetId labels, Slot* slot) {
   TaskKey task;
   words_.clear();
   dropped_.clear();
-  for (const Label& label : profile_.labels(labels)) Take(label, &task);
-  slot->place = {SeriesOfWords(), TaskOf(task)};
+  for (const Label& label : profile_.labels(labels)) Take(label, &task, &slot->place);
+  slot->place.series = SeriesOfWords();
+  slot->place.task = TaskOf(task);
   slot->dropped_list = static_cast<uint32_t>(dropped_lists_.size());
   dropped_lists_.Append(dropped_);
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -24,12 +25,16 @@ class SeriesTable {
   struct Place {
     uint32_t series = 0;
     uint32_t task = 0;
+    // What labels of src/store/row_labels.h say of the row itself.
+    std::optional<int64_t> time_unix_ms = std::nullopt;
+    std::optional<int64_t> count = std::nullopt;
+    float weight = 1;
   };
 
   SeriesTable(const profile::Profile& profile, const store::Labels& pusher);
 
   // Counts a sample with these labels.
-  Place Add(profile::LabelSetId labels) {
+  const Place& Add(profile::LabelSetId labels) {
     Slot& slot = slots_[labels.value()];
     if (slot.samples++ == 0) Resolve(labels, &slot);
     return slot.place;
@@ -41,7 +46,7 @@ class SeriesTable {
   std::map<std::string, uint64_t> Dropped() const;
 
  private:
-  enum class KeyRole : uint8_t { kSeries, kPid, kTid, kThread, kNever };
+  enum class KeyRole : uint8_t { kSeries, kPid, kTid, kThread, kTime, kCount, kWeight, kNever };
   struct Slot {
     Place place;
     uint32_t dropped_list = 0;
@@ -55,8 +60,10 @@ class SeriesTable {
   };
 
   KeyRole RoleOf(profile::StringId key);
-  // To the task, to words_ or to dropped_.
-  void Take(const profile::Label& label, TaskKey* task);
+  // To the task, the row, words_ or dropped_.
+  void Take(const profile::Label& label, TaskKey* task, Place* row);
+  // False for what is no number of that kind.
+  bool TakeOfRow(KeyRole role, const profile::Label& label, Place* row) const;
   void Resolve(profile::LabelSetId labels, Slot* slot);
   uint32_t SeriesOfWords();
   uint32_t MakeSeries();
