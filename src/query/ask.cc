@@ -21,6 +21,11 @@ base::Result<void> Asking::ListSide(size_t side) {
   if (selector.range) {
     ASSIGN_OR_RETURN(range, ResolveRange(*selector.range, request_.now_unix_ms));
   }
+  if (request_.question == Question::kSeries) {
+    ASSIGN_OR_RETURN(const StepRange steps, ChooseSteps(range, request_.step_ms));
+    range = steps.range;
+    listing_.step_ms = steps.step_ms;
+  }
   about_.selectors.push_back(SelectorText(selector));
   listing_.ranges.push_back(range);
   const int64_t start = Now();

@@ -29,9 +29,10 @@ SeriesRow RowOf(std::vector<std::string> values, const Cells& cells) {
 base::Result<Answer> AskSeries(Asking& asking) {
   const Request& request = asking.request();
   SeriesAnswer answer;
-  ASSIGN_OR_RETURN(const StepRange steps, ChooseSteps(asking.plan().ranges[0], request.step_ms));
-  answer.step_ms = steps.step_ms;
-  answer.step_count = steps.count;
+  const store::TimeRange range = asking.plan().ranges[0];
+  answer.step_ms = asking.plan().step_ms;
+  answer.step_count = static_cast<uint64_t>(
+      (range.to_unix_ms - range.from_unix_ms + answer.step_ms - 1) / answer.step_ms);
   std::map<std::vector<std::string>, Cells> rows;
   for (const PlanRead& read : asking.plan().reads) {
     ASSIGN_OR_RETURN(const auto cells, asking.Timeline(read));

@@ -57,6 +57,7 @@ base::Result<TypeChoice> ChooseType(const Selector& selector, const std::set<Pro
   };
   TypeChoice choice = matching(selector.type.empty() ? kDefaultType : selector.type, false);
   if (choice.types.empty() && !selector.type.empty()) choice = matching(selector.type, true);
+  if (choice.types.empty()) choice.shows_count = false;
   std::set<std::pair<std::string, std::string>> names;
   if (choice.types.empty() && selector.type.empty()) choice.types = there;
   for (const ProfileType& type : choice.types) names.emplace(type.type, type.unit);
@@ -83,6 +84,7 @@ class Planner {
   Planner(const Request& request, const Listing& listing) : request_(request), listing_(listing) {
     plan_.question = request.question;
     plan_.ranges = listing.ranges;
+    plan_.step_ms = listing.step_ms;
   }
 
   base::Result<Plan> Run() {
@@ -215,10 +217,8 @@ class Planner {
             request_.top_by == TopBy::kFunction ? ReadKind::kFunctions : ReadKind::kStacks, 0));
         return {};
       case Question::kSeries: {
-        ASSIGN_OR_RETURN(const StepRange steps, ChooseSteps(plan_.ranges[0], request_.step_ms));
-        plan_.ranges[0] = steps.range;
         PlanRead read = ReadOf(ReadKind::kTimeline, 0);
-        read.step_ms = steps.step_ms;
+        read.step_ms = plan_.step_ms;
         AddRead(std::move(read));
         return {};
       }
@@ -340,7 +340,7 @@ base::Result<StepRange> ChooseSteps(TimeRange range, int64_t step_ms) {
                  "step " + DurationText(step_ms) + " gives " + std::to_string(count) +
                      " steps, at most 11,000 are allowed: take a longer step or a shorter range");
   }
-  return StepRange{range, step_ms, count};
+  return StepRange{range, step_ms};
 }
 
 base::Result<Plan> MakePlan(const Request& request, const Listing& listing) {

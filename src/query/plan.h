@@ -49,6 +49,7 @@ struct Plan {
   std::vector<PlanGroup> groups;         // shared by all reads
   std::vector<store::TimeRange> ranges;  // by side
   std::vector<uint64_t> series;          // that were selected, by side
+  int64_t step_ms = 0;                   // of kSeries
   bool by_tasks = false;                 // selectors or `by` name pid, tid or thread: rows are read
   std::vector<PlanRead> reads;
   std::vector<std::string> notes;
@@ -60,6 +61,7 @@ struct Listing {
   std::vector<std::vector<store::SeriesTotal>> series;  // by side
   std::map<store::SeriesId, store::Labels> labels;
   std::map<store::TypeId, store::ProfileType> types;
+  int64_t step_ms = 0;  // of kSeries, whose range is in whole steps already (ChooseSteps)
 };
 
 // Errors: InvalidInput when the question cannot be asked of what there is: types of several units,
@@ -71,7 +73,6 @@ base::Result<Plan> MakePlan(const Request& request, const Listing& listing);
 struct StepRange {
   store::TimeRange range;
   int64_t step_ms = 0;
-  uint64_t count = 0;
 };
 // Shape: step_ms 0 = one that gives at most 240 steps.
 // Errors: InvalidInput beyond 11,000 steps.
