@@ -316,6 +316,20 @@ TEST_F(DictionaryTest, CutsTheTrieToWhatIsNeeded) {
   EXPECT_EQ(CutSubTrie(dictionary_, missing, local).error().code(), base::ErrorCode::kCorrupt);
 }
 
+TEST(Dictionary, OnlyANameHasAFileInItsCallable) {
+  Dictionary dictionary;
+  const uint32_t file = dictionary.InternString("a.cc");
+  const uint32_t name = dictionary.InternString("f");
+  const std::vector<FrameLine> nameless = {{dictionary.InternFunction({0, 0, file, 0}), 0, 0}};
+  const std::vector<FrameLine> named = {{dictionary.InternFunction({0, name, file, 0}), 0, 0}};
+  const auto callable = [&](const std::vector<FrameLine>& lines) {
+    return dictionary.frame_row(dictionary.InternFrame(0, 1, false, lines)).callable;
+  };
+  EXPECT_EQ(dictionary.callable(callable(nameless))->file, "");
+  EXPECT_EQ(dictionary.callable(callable(named))->file, "a.cc");
+  EXPECT_EQ(dictionary.callable(callable(named))->name, "f") << "the system's, when it is alone";
+}
+
 TEST(Dictionary, TextsMayBeLongAndStayWhereTheyAre) {
   Dictionary dictionary;
   const uint32_t first = dictionary.InternString("first");

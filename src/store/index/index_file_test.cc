@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -297,6 +298,20 @@ TEST(IndexFile, BytesOfAList) {
       0x30, 0x0a,                    // values = 10 x counts
   };
   EXPECT_EQ(std::vector<uint8_t>(writer.bytes().begin(), writer.bytes().end()), expected);
+}
+
+TEST(IndexFile, AListWhoseIdsDoNotAscendIsCorrupt) {
+  const auto code = [](std::vector<StackTotal> rows, size_t begin_count, uint32_t id_limit) {
+    ColumnWriter writer;
+    EncodeList(std::span<const StackTotal>(rows), &writer);
+    std::vector<StackTotal> out(begin_count, {.node = 5, .value = 1, .count = 1});
+    const auto result = DecodeList(std::as_bytes(writer.bytes()), rows.size(), id_limit, 0, &out);
+    return result.ok() ? std::nullopt : std::optional(result.error().code());
+  };
+  EXPECT_EQ(code({{.node = 6}, {.node = 9}}, 1, 10), std::nullopt);
+  EXPECT_EQ(code({{.node = 6}, {.node = 6}}, 0, 10), base::ErrorCode::kCorrupt) << "twice";
+  EXPECT_EQ(code({{.node = 5}, {.node = 9}}, 1, 10), base::ErrorCode::kCorrupt) << "block before";
+  EXPECT_EQ(code({{.node = 6}, {.node = 10}}, 0, 10), base::ErrorCode::kCorrupt) << "none such";
 }
 
 TEST(IndexFile, BytesOfADelta) {
