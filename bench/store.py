@@ -38,7 +38,7 @@ import time
 sys.dont_write_bytecode = True
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), ".."))
 sys.path[:0] = [os.path.join(ROOT, "test", "e2e"), os.path.dirname(os.path.abspath(__file__))]
-import store_server  # noqa: E402
+import store_http  # noqa: E402
 from conftest import BUILD, PROGRAMS, VESTA  # noqa: E402
 from store_load import Memory, Sender, cpu_by_thread, cpu_s, quantile, read_pushes  # noqa: E402
 
@@ -87,7 +87,7 @@ class Week:
         texts = dict(s=service, n=100 + run, w0=self.start, w1=self.start + DAYS * DAY_MS,
                      h0=hour, h1=hour + 3_600_000, u0=self.start + unaligned,
                      u1=self.start + DAYS * DAY_MS - 3 * unaligned)
-        return store_server.target(path, **{name.rstrip("_"): value.format(**texts)
+        return store_http.target(path, **{name.rstrip("_"): value.format(**texts)
                                             for name, value in parameters.items()})
 
 
@@ -154,7 +154,7 @@ def ask(connection, where):
 
 def measure_queries(port, week, runs, seed):
     """{name: times in ms}: each run of a question asks another service."""
-    connection = store_server.Connection(port)
+    connection = store_http.Connection(port)
     result = {}
     for number, query in enumerate(QUERIES):
         order = random.Random(seed * 100 + number).sample(week.services, len(week.services))
@@ -174,10 +174,10 @@ def measure_first_queries(data, week, runs, cold):
         for run in range(runs):
             if cold:
                 drop_page_cache(data)
-            server = store_server.StoreServer(data)
+            server = store_http.StoreServer(data)
             ready.append(server.ready_s)
             service = week.services[(37 * run + 11 * number + 5 * cold) % len(week.services)]
-            connection = store_server.Connection(server.port)
+            connection = store_http.Connection(server.port)
             result[query[0]].append(ask(connection, week.target(query, 500 + run, service)))
             connection.close()
             server.stop()
@@ -200,7 +200,7 @@ def measure_ingest(server, folder, pushes):
     threads = cpu_by_thread(server.pid)
     # Rows of past days are closed when nothing came for a while.
     started = time.monotonic()
-    store_server.wait_until_settled(server, 1800)
+    store_http.wait_until_settled(server, 1800)
     idle = cpu_s(server.pid)
     while True:  # merging and checking may go on
         time.sleep(2)
@@ -233,7 +233,7 @@ def measure(rows, arguments):
         week = Week(start, file.read().split())
     data = os.path.join(arguments.folder, f"store-{rows}")
     shutil.rmtree(data, ignore_errors=True)
-    server = store_server.StoreServer(data)
+    server = store_http.StoreServer(data)
     result = {"rows_wanted": rows, "rows": sum(push.rows for push in pushes)}
     result["ingest"] = measure_ingest(server, folder, pushes)
     sizes = folder_bytes(data)
@@ -241,7 +241,7 @@ def measure(rows, arguments):
     result["bytes_per_row"]["all"] = sum(sizes.values()) / result["rows"]
     check_totals(server, pushes, week)
     server.stop()
-    server = store_server.StoreServer(data)
+    server = store_http.StoreServer(data)
     memory = Memory(server.pid)
     times = {"warm": measure_queries(server.port, week, arguments.runs, 0)}
     result["query_memory"] = memory.stop()
@@ -249,7 +249,7 @@ def measure(rows, arguments):
     times["new"], ready = measure_first_queries(data, week, arguments.first_runs, cold=False)
     times["cold"], cold_ready = measure_first_queries(data, week, arguments.first_runs, cold=True)
     result["ready_s"] = {"new": quantile(ready, 0.95), "cold": quantile(cold_ready, 0.95)}
-    server = store_server.StoreServer(data)
+    server = store_http.StoreServer(data)
     sender = Sender(server.port, folder, pushes[-2000:], rows_per_s=BUSY_ROWS_PER_S, restamp=True)
     time.sleep(arguments.busy_s)
     times["busy"] = measure_queries(server.port, week, arguments.runs, 1)
@@ -300,7 +300,7 @@ def measure_hour(arguments):
     subprocess.run([f"{BUILD}/bench/make_hour", folder, str(start), *recordings], check=True)
     pushes = read_pushes(folder)
     data = os.path.join(folder, "store")
-    server = store_server.StoreServer(data)
+    server = store_http.StoreServer(data)
     ingest = measure_ingest(server, folder, pushes)
     sizes = folder_bytes(data)
     server.stop()

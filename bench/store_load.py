@@ -4,7 +4,7 @@ import threading
 import time
 from collections import namedtuple
 
-import store_server
+import store_http
 
 Push = namedtuple("Push", "offset bytes service version host time_unix_ms rows samples")
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -101,11 +101,11 @@ class Sender:
         return push
 
     def _run(self):
-        connection = store_server.Connection(self.port)
+        connection = store_http.Connection(self.port)
         try:
             while (push := self._take()) is not None:
                 labels = {"service": push.service, "version": push.version, "host": push.host}
-                where = store_server.target(
+                where = store_http.target(
                     "profiles", time=int(time.time() * 1000) if self.restamp else None,
                     **{f"label_{name}": value for name, value in labels.items() if value})
                 self._send(connection, where, push)
