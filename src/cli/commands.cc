@@ -90,7 +90,7 @@ constexpr CommandSpec kCommands[] = {
      "vesta query QUERY [OPTIONS]\n",
      "vesta query 'cpu{service=\"shop\"}' --from -5m     functions that used most\n"
      "vesta query cpu --by service --from -1d          a line per service\n"
-     "vesta query 'cpu{version=~\"1\\..*\"}' -o cpu.html --from 14:02 --to 14:05\n"
+     "vesta query 'cpu{version=~\"1\\\\..*\"}' -o cpu.html --from 14:02 --to 14:05\n"
      "vesta query cpu -o cpu.pb.gz --from -1h          for the tools of pprof\n"
      "vesta query cpu --function parse --callers       who calls it; also --callees, --lines\n"
      "vesta query cpu --from -7d --explain             what would be read, and how long it takes\n",

@@ -52,7 +52,11 @@ class SideReader {
     question.parameters.emplace_back("by", ByParameter(options_.by));
     question.parameters.emplace_back("format", "pprof");
     ASSIGN_OR_RETURN(const std::string pprof, access_->Ask(question));
-    return wire::DecodeProfile(pprof, "the answer");
+    ASSIGN_OR_RETURN(profile::Profile profile, wire::DecodeProfile(pprof, "the answer"));
+    if (profile.sample_count() > 0) return profile;
+    return base::Error(base::ErrorCode::kNotFound,
+                       "nothing is stored of it in this time: look at `vesta labels`, and at the "
+                       "time behind @ or of --from and --to");
   }
 
   const DiffOptions& options_;

@@ -168,16 +168,27 @@ Result<std::string> ReadToken(const std::string& path) {
   return Error(ErrorCode::kInvalidInput, "--token-file " + path + " has no token in it");
 }
 
-Result<std::unique_ptr<StoreAccess>> OpenServer(const Settings& settings, const std::string& url,
-                                                const std::string& without) {
+Result<std::unique_ptr<client::HttpClient>> OpenClient(const Settings& settings,
+                                                       const std::string& url) {
   client::HttpClientOptions options;
   options.url = url;
   options.ca_file = settings.ca_file;
   options.timeout_ms = settings.query_timeout_ns / kNsPerMs + kSlackMs;
   ASSIGN_OR_RETURN(options.token, ReadToken(settings.token_file));
-  ASSIGN_OR_RETURN(auto client, client::HttpClient::Open(options));
+  return client::HttpClient::Open(options);
+}
+
+Result<std::unique_ptr<StoreAccess>> OpenServer(const Settings& settings, const std::string& url,
+                                                const std::string& without) {
+  ASSIGN_OR_RETURN(auto client, OpenClient(settings, url));
   return std::unique_ptr<StoreAccess>(
       std::make_unique<HttpAccess>(std::move(client), url, without));
+}
+
+Result<bool> NobodyListens(const Settings& settings) {
+  ASSIGN_OR_RETURN(const auto client, OpenClient(settings, settings.server_url));
+  const auto response = client->Send({.target = "/healthz"});
+  return !response.ok() && response.error().code() == ErrorCode::kNotFound;
 }
 
 // Who opens a folder beside its server must not throw away what that one would keep: nothing is
@@ -213,6 +224,10 @@ Result<std::unique_ptr<StoreAccess>> OpenFolder(const Settings& settings, StoreU
 
 Result<std::unique_ptr<StoreAccess>> OpenStoreAccess(const Settings& settings, StoreUse use) {
   if (settings.server_url != "auto") {
+    if (!settings.data.empty()) {
+      ASSIGN_OR_RETURN(const bool is_alone, NobodyListens(settings));
+      if (is_alone) return OpenFolder(settings, use);
+    }
     return OpenServer(settings, settings.server_url,
                       ": start `vesta server --data DIR` there, or leave --server and "
                       "VESTA_SERVER away and give --data DIR");

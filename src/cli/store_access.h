@@ -31,8 +31,9 @@ class StoreAccess {
 
 enum class StoreUse : uint8_t { kRead, kWrite };
 
-// The server of --server; else the folder of --data, if no other process has it open; else the
-// server at http://127.0.0.1:7171. A folder without a store in it is made for kWrite only.
+// The server of --server, and the folder of --data when nobody listens there. Without --server the
+// folder of --data, if no other process has it open, else the server at http://127.0.0.1:7171. A
+// folder without a store in it is made for kWrite only.
 // Errors: NotFound when there is neither, saying both ways.
 base::Result<std::unique_ptr<StoreAccess>> OpenStoreAccess(const Settings& settings, StoreUse use);
 

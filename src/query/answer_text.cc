@@ -146,6 +146,20 @@ std::string Text(const TreeAnswer& answer, size_t width_columns) {
   return text + BehindText(totals.size() - shown, "node", "");
 }
 
+// Above a chart: when it begins and ends, as the hour, or as the day when it is longer than one.
+std::string AxisText(const store::TimeRange& range, size_t columns) {
+  constexpr int64_t kDayMs = 86'400'000;
+  constexpr size_t kTimeOffset = 11, kDayOffset = 5, kBytes = 5;  // of 2026-11-30T13:00:00Z
+  const std::string from = UnixMsText(range.from_unix_ms), to = UnixMsText(range.to_unix_ms);
+  const size_t offset = range.to_unix_ms - range.from_unix_ms > kDayMs ? kDayOffset : kTimeOffset;
+  if (columns < 2 * kBytes + 1 || from.size() < kTimeOffset + kBytes ||
+      to.size() < kTimeOffset + kBytes) {
+    return std::string(columns, ' ');
+  }
+  return from.substr(offset, kBytes) + std::string(columns - 2 * kBytes, ' ') +
+         to.substr(offset, kBytes);
+}
+
 // "1.4, server": what the row stands for; the title has the names of the labels.
 std::string ValuesText(const SeriesRow& row) {
   std::string text;
@@ -186,8 +200,8 @@ std::string Text(const SeriesAnswer& answer, size_t width_columns) {
   std::string text = Heading(about) + "each column of the chart is " +
                      DurationText(static_cast<int64_t>(scale.steps_per_column) * answer.step_ms) +
                      "\n\n" + PadLeft("total", kValueColumns) + ' ' +
-                     PadLeft("peak", kValueColumns) + "  " + std::string(scale.columns, ' ') +
-                     "  " + title + '\n';
+                     PadLeft("peak", kValueColumns) + "  " +
+                     AxisText(about.plan.ranges[0], scale.columns) + "  " + title + '\n';
   for (size_t i = 0; i < lines.size(); ++i) {
     const int64_t most = values[2 * i + 1];
     text += PadLeft(format.Text(values[2 * i]), kValueColumns) + ' ' +

@@ -156,8 +156,11 @@ def test_profiles_without_a_common_type_are_refused_and_told(folder, pair):
 
 def test_a_side_that_is_no_file_and_a_damaged_one(folder, pair):
     query = 'cpu{service="x"}@-2h..-1h'
-    done = vesta("diff", pair[0], query, code=125)
-    assert f"there is no file {query}, and each side of a difference is a file" in done.stderr
+    done = vesta("diff", pair[0], query, "--server", "http://127.0.0.1:1", code=125)
+    assert f"there is no file {query}, and as a query: nobody listens at http://127.0.0.1:1" \
+        in done.stderr
+    done = vesta("diff", *pair, "--from", "-1h", code=125)
+    assert "--from -1h: both sides are files" in done.stderr
     damaged = write(f"{folder}/d.folded", "main;a 3\nmain;b\n")
     done = vesta("diff", damaged, pair[0], code=125)
     assert done.stderr.startswith(f"vesta diff: {damaged}: ") and "line 2" in done.stderr

@@ -5,17 +5,21 @@ import os
 import re
 import shutil
 import subprocess
+import time
 
 import pytest
 
 import page
 import pprof_writer
 from conftest import ROOT, VESTA
+from store_server import StoreServer
 
 WIRE = os.path.join(ROOT, "src", "wire")
 DOCUMENTS = ["README.md", "CONTRIBUTING.md",
              *[f"docs/formats/{name}" for name in sorted(os.listdir(f"{ROOT}/docs/formats"))]]
-COMMANDS = ("convert", "diff", "top", "help")
+OF_FILES = ("convert", "diff", "top")
+OF_STORE = ("import", "query", "series", "labels", "export")
+COMMANDS = (*OF_FILES, *OF_STORE, "help")
 
 # What makes the input of others; here it is a file of theirs.
 OF_OTHERS = [
@@ -34,9 +38,9 @@ def lines_of(document):
 
 
 def examples():
-    """(where, command) of all that reads files; recording is shown by other tests."""
+    """(where, command) of all that reads files or a store; recording is shown by other tests."""
     found = [(document, line) for document in DOCUMENTS for line in lines_of(document)]
-    for command in COMMANDS[:3]:
+    for command in (*OF_FILES, *OF_STORE):
         text = page.vesta("help", command).stdout
         shown = text[text.index("\nExamples\n"):text.index("\nOptions\n")]
         found += [(f"help {command}", re.split(r"\s{3,}", line.strip())[0])
@@ -47,11 +51,25 @@ def examples():
 
 
 @pytest.fixture
+def store(files):
+    """A server with two versions of the service that documents name, of now and of yesterday."""
+    server = StoreServer(files)
+    for version, stacks, ago_s in (("1", page.STACKS, 60), ("2", page.STACKS_AFTER, 60),
+                                   ("1", page.STACKS, 36 * 3600)):
+        path = pprof_writer.write(f"{files}/version{version}.pb.gz", stacks,
+                                  time_unix_s=int(time.time()) - ago_s)
+        server.run("import", path, "--label", "service=shop", "--label", f"version={version}")
+    yield server
+    server.stop()
+
+
+@pytest.fixture
 def files(folder):
     """The files that documents name."""
-    for name in ("cpu", "old", "before"):
+    os.makedirs(f"{folder}/old")
+    for name in ("cpu", "old", "before", "good", "v1", "old/a", "old/b"):
         pprof_writer.write(f"{folder}/{name}.pb.gz", page.STACKS)
-    for name in ("new", "after"):
+    for name in ("new", "after", "v2"):
         pprof_writer.write(f"{folder}/{name}.pb.gz", page.STACKS_AFTER)
     for name in ("rec.jfr", "app.jfr"):
         shutil.copy(f"{WIRE}/jfr_decoder_fuzz_corpus/samples.jfr", f"{folder}/{name}")
@@ -69,17 +87,19 @@ def files(folder):
     return folder
 
 
-def test_every_command_that_reads_files_works_as_it_is_shown(files):
+def test_every_command_that_is_shown_works(files, store):
     shown = examples()
     assert len(shown) >= 20 and {where for where, _ in shown} >= {
-        "README.md", "help convert", "help diff", "help top", "docs/formats/perf_script.md"}
+        "README.md", "docs/formats/perf_script.md",
+        *(f"help {command}" for command in (*OF_FILES, *OF_STORE))}
     failed = []
     for where, line in shown:
         for pattern, ours in OF_OTHERS:
             line = re.sub(pattern, ours, line)
         done = subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=files, timeout=60,
                               capture_output=True, text=True, check=False,
-                              env={"PATH": f"{files}/bin:/usr/bin:/bin", "HOME": files})
+                              env={"PATH": f"{files}/bin:/usr/bin:/bin", "HOME": files,
+                                   "VESTA_SERVER": store.url})
         if done.returncode != 0:
             failed.append((where, line, done.stderr))
     assert not failed
