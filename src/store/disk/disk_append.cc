@@ -72,10 +72,12 @@ DiskStore::Impl::Sorted DiskStore::Impl::SortRows(const Batch& batch, AppendOutc
   const int64_t newest = now > INT64_MAX - kDayMs ? INT64_MAX : now + kDayMs;
   int64_t day = INT64_MIN;
   std::vector<uint32_t>* rows = nullptr;
+  std::set<int64_t> days_of_dropped;
   for (uint32_t at = 0; at < batch.rows.size(); ++at) {
     const int64_t time = batch.rows[at].time_unix_ms;
     if (time < oldest || time > newest) {
       ++(time < oldest ? outcome->rows_too_old : outcome->rows_too_new);
+      days_of_dropped.insert(DayOf(time));
       continue;
     }
     if (rows == nullptr || DayOf(time) != day) {
@@ -84,13 +86,7 @@ DiskStore::Impl::Sorted DiskStore::Impl::SortRows(const Batch& batch, AppendOutc
     }
     rows->push_back(at);
   }
-  if (batch.id) {
-    std::erase_if(sorted.rows_of_day, [&](const auto& entry) {
-      if (!IsCounted(entry.first, *batch.id, nullptr)) return false;
-      outcome->rows_duplicate += entry.second.size();
-      return true;
-    });
-  }
+  if (batch.id) ExcludeCounted(*batch.id, days_of_dropped, &sorted.rows_of_day, outcome);
   std::vector<uint8_t> is_used(batch.series.size());
   for (const auto& [one, chosen] : sorted.rows_of_day) {
     for (const uint32_t at : chosen) is_used[batch.rows[at].series] = 1;
@@ -103,6 +99,26 @@ DiskStore::Impl::Sorted DiskStore::Impl::SortRows(const Batch& batch, AppendOutc
     sorted.series[i] = &batch.series[i];
   }
   return sorted;
+}
+
+// Days that have counted the batch before do not count it again. What was dropped of it then, or
+// would be dropped now, was told the first time.
+void DiskStore::Impl::ExcludeCounted(const BatchId& id, const std::set<int64_t>& days_of_dropped,
+                                     std::map<int64_t, std::vector<uint32_t>>* rows_of_day,
+                                     AppendOutcome* outcome) {
+  bool is_known = false;
+  std::erase_if(*rows_of_day, [&](const auto& entry) {
+    if (!IsCounted(entry.first, id, nullptr)) return false;
+    outcome->rows_duplicate += entry.second.size();
+    is_known = true;
+    return true;
+  });
+  for (auto day = days_of_dropped.begin(); day != days_of_dropped.end() && !is_known; ++day) {
+    is_known = IsCounted(*day, id, nullptr);
+  }
+  if (!is_known) return;
+  outcome->rows_duplicate += std::exchange(outcome->rows_too_old, 0);
+  outcome->rows_duplicate += std::exchange(outcome->rows_too_new, 0);
 }
 
 bool DiskStore::Impl::IsCounted(int64_t day, const BatchId& id, const Volume* apart_from) {

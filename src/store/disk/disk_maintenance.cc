@@ -1,4 +1,6 @@
 // What keeps the folder in order: seals, closes, merges, retires, verifies, repairs.
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -66,6 +68,7 @@ base::Result<void> DiskStore::Impl::MaintainLocked() {
   const int64_t now = Now();
   // What frees space comes first: the rest needs some.
   RETURN_IF_ERROR(Retire(now));
+  RemoveEmptyDays();
   RETURN_IF_ERROR(Repair());
   RETURN_IF_ERROR(SealDue(now));
   RETURN_IF_ERROR(FinishClosing());
@@ -270,6 +273,23 @@ base::Result<void> DiskStore::Impl::Retire(int64_t now_unix_ms) {
     if (IsKnown(volume)) RETURN_IF_ERROR(RemoveVolume(volume));
   }
   return {};
+}
+
+void DiskStore::Impl::RemoveEmptyDays() {
+  const std::lock_guard create_lock(create_);
+  const auto names = ListFolder(world_.days_folder);
+  if (!names.ok()) return;
+  for (const std::string& name : *names) {
+    const auto day = ParseDayName(name);
+    if (!day) continue;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto first = volumes_.lower_bound({*day, 0});
+      if (first != volumes_.end() && first->first.day == *day) continue;
+    }
+    // Not while a reader still holds a volume in it.
+    (void)::rmdir((world_.days_folder + "/" + name).c_str());
+  }
 }
 
 bool DiskStore::Impl::IsKnown(const std::shared_ptr<Volume>& volume) const {

@@ -71,6 +71,9 @@ class DiskStore::Impl {
   base::Result<void> CheckAppends();
   void WaitForRoom();
   Sorted SortRows(const Batch& batch, AppendOutcome* outcome);
+  void ExcludeCounted(const BatchId& id, const std::set<int64_t>& days_of_dropped,
+                      std::map<int64_t, std::vector<uint32_t>>* rows_of_day,
+                      AppendOutcome* outcome);
   base::Result<std::shared_ptr<Volume>> Pin(int64_t day);
   void Unpin(const Job& job);
   uint32_t NextNumber(int64_t day);  // create_ held
@@ -100,6 +103,7 @@ class DiskStore::Impl {
   base::Result<void> MergeDay(int64_t day, std::vector<std::shared_ptr<Volume>> volumes);
   base::Result<void> Retire(int64_t now_unix_ms);
   base::Result<void> RemoveVolume(const std::shared_ptr<Volume>& volume);
+  void RemoveEmptyDays();
   bool IsKnown(const std::shared_ptr<Volume>& volume) const;
   base::Result<void> Repair();
   base::Result<void> SetVolumeAside(const std::shared_ptr<Volume>& volume,

@@ -37,6 +37,8 @@ inline constexpr const char* kManifestFile = "manifest.json";
 inline constexpr const char* kLedgerFile = "ledger.json";
 inline constexpr const char* kRowsFile = "rows.parquet";
 inline constexpr const char* kIndexFile = "volume.idx";
+// As long as it is there without a manifest, the folder is being made out of others.
+inline constexpr const char* kMergingFile = "merging";
 
 struct VolumeId {
   int64_t day = 0;

@@ -179,6 +179,7 @@ base::Result<std::shared_ptr<Volume>> Volume::Merge(const VolumeWorld& world, Vo
   std::shared_ptr<Volume> merged(new Volume(world, id));
   RETURN_IF_ERROR(RemoveAll(merged->folder()));
   RETURN_IF_ERROR(MakeFolder(merged->folder()));
+  RETURN_IF_ERROR(WriteFileAtomically(merged->PathOf(kMergingFile), ""));
   index::Dictionary dictionary;
   std::vector<std::unique_ptr<index::IdMaps>> maps;
   ClosedFiles files;
@@ -215,6 +216,7 @@ base::Result<std::shared_ptr<Volume>> Volume::Merge(const VolumeWorld& world, Vo
   manifest.book = book;
   manifest.replaces = std::move(replaced.replaces);
   RETURN_IF_ERROR(merged->AdoptClosed(std::move(manifest)));
+  RETURN_IF_ERROR(RemoveAll(merged->PathOf(kMergingFile)));
   RETURN_IF_ERROR(merged->LoadClosedNames());
   return merged;
 }

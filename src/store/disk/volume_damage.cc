@@ -169,8 +169,8 @@ base::Result<Manifest> Volume::GuessManifest(const duck::DuckDb& database, Volum
     return {};
   };
   if (!has(kHotFile)) {
-    // Closed, if it is whole; otherwise it was only being made.
-    if (!has(kRowsFile) && !has(kIndexFile)) {
+    // Closed, or it was only being made.
+    if (has(kMergingFile) || (!has(kRowsFile) && !has(kIndexFile))) {
       return base::Error(base::ErrorCode::kNotFound, folder + ": empty");
     }
     if (!has(kRowsFile) || !has(kIndexFile)) {
