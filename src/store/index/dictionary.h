@@ -23,7 +23,7 @@ namespace vesta::store::index {
 // Owner: one thread interns or applies deltas. Any number of others may call the const functions
 //        at the same time, without a lock, with ids that they were given after they were made.
 //        EncodeDelta is for the thread that interns.
-// Cost:  a node is 8 bytes and 5 to 11 in its index, a frame 28 and 28 a line, a string its bytes
+// Cost:  a node is 8 bytes and 5 to 11 in its index, a frame 24 and 28 a line, a string its bytes
 //        and 16 + 11. Nothing moves when it grows. Indexes are made by the first Intern.
 class Dictionary final : public Names, public Callables, public NodeSource {
  public:
