@@ -13,7 +13,8 @@ namespace vesta::store::index {
 
 // Owner: the thread that interns; kept from batch to batch, so that its memory is used again.
 // Cost:  only what the stacks asked for need is looked at. Steps of all stacks go side by side, so
-//        that they wait for memory together: about 0.4 us a row for pushes of 1,000 rows (index_bench).
+//        that they wait for memory together: about 0.4 us a row for pushes of 1,000 rows
+//        (index_bench).
 class BatchInterner {
  public:
   explicit BatchInterner(Dictionary* dictionary);
