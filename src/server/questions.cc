@@ -197,8 +197,9 @@ Response AnswerQuestion(store::Store& store, const ApiOptions& options, const Ro
   if (question == query::Question::kTree && (asked->format == "pprof" || asked->format == "folded"))
     question = query::Question::kProfile;
   if (!argument.empty()) asked->text.label = argument;
-  const auto made = query::MakeRequest(question, asked->text, options.now_unix_ms());
+  auto made = query::MakeRequest(question, asked->text, options.now_unix_ms());
   if (!made.ok()) return Refuse(made.error(), ask);
+  made->lines = asked->format == "page" || asked->format == "html";
   const auto answer = query::Ask(store, *made, ask);
   if (!answer.ok()) return Refuse(answer.error(), ask);
   auto encoded = Encode(*answer, *asked, *made);

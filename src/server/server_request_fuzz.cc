@@ -1,5 +1,5 @@
-// Everything of a request that is taken apart before anybody is trusted: the first line is a target,
-// the rest headers.
+// Everything of a request that is taken apart before anybody is trusted: the first line is a
+// target, the rest headers.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
