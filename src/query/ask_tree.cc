@@ -52,7 +52,7 @@ base::Result<MadeTree> MakeTree(Asking& asking, size_t cut_nodes, bool lines) {
   MadeTree made;
   DescribeTree(asking, sides, made.tree);
   flame::TreeBuilder builder(sides * made.tree.value_types.size(), kTreeNodesMax);
-  StackMerger merger(asking.has_count(), sides, asking.limits(), builder);
+  StackMerger merger(asking.has_count(), lines, sides, asking.limits(), builder);
   const auto group_of = [&](uint32_t group) {
     const PlanGroup& row = asking.groups()[group];
     MergeGroup merge{0, row.side};
@@ -136,7 +136,8 @@ std::vector<TopRow> FunctionRows(const flame::StackTree& tree, const std::vector
 base::Result<Answer> AskTree(Asking& asking) {
   const Request& request = asking.request();
   const bool is_plain = request.question == Question::kTree;
-  ASSIGN_OR_RETURN(MadeTree made, MakeTree(asking, is_plain ? request.nodes_max : 0, true));
+  ASSIGN_OR_RETURN(MadeTree made,
+                   MakeTree(asking, is_plain ? request.nodes_max : 0, request.lines));
   TreeAnswer answer;
   answer.rows_max = request.rows_max;
   answer.tree = std::move(made.tree);

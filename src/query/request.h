@@ -56,6 +56,7 @@ struct Request {
   bool function_is_pattern = false;  // RE2, found anywhere in the name
   bool normalize = false;            // of kDiff: shares are compared, not amounts
   size_t nodes_max = kNodesDefault;  // of trees; 0 = all
+  bool lines = false;                // of trees: with the lines of functions, as pages show them
   size_t rows_max = kRowsDefault;    // of lists; 0 = all
   int64_t step_ms = 0;               // of kSeries; 0 = one that gives at most 240 steps
 };

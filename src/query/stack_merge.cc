@@ -23,9 +23,9 @@ T& At(std::vector<T>& rows, uint32_t index) {
 
 }  // namespace
 
-StackMerger::StackMerger(bool has_count, size_t sides, const store::ReadLimits& limits,
+StackMerger::StackMerger(bool has_count, bool lines, size_t sides, const store::ReadLimits& limits,
                          flame::TreeBuilder& tree)
-    : has_count_(has_count), limits_(limits), tree_(tree), sides_(sides) {}
+    : has_count_(has_count), has_lines_(lines), limits_(limits), tree_(tree), sides_(sides) {}
 
 base::Result<void> StackMerger::Add(const store::StackBlock& block,
                                     const std::function<MergeGroup(uint32_t group)>& group_of) {
@@ -72,6 +72,7 @@ void StackMerger::StartBlock(const store::StackBlock& block) {
   std::ranges::fill(places_, 0);
   functions_.clear();
   images_.clear();
+  texts_.clear();
 }
 
 base::Result<uint32_t> StackMerger::NodeOf(const store::StackBlock& block, uint32_t root,
@@ -107,10 +108,18 @@ base::Result<uint32_t> StackMerger::PlaceOf(const store::Names& names, uint32_t 
   lines_.clear();
   for (const store::FrameLine& line : view.lines) {
     ASSIGN_OR_RETURN(const KnownFunction* function, FunctionOf(names, line.function));
-    lines_.push_back({function->name, function->file, function->start_line, line.line});
+    lines_.push_back(
+        {function->name, function->file, function->start_line, has_lines_ ? line.line : 0});
   }
   source.lines = lines_;
   return tree_.frames().PlaceOfAddress(source);
+}
+
+uint32_t StackMerger::TextOf(std::string_view text) {
+  const auto [known, is_new] = texts_.try_emplace(text.data());
+  if (is_new || known->second.first != text.size())
+    known->second = {text.size(), tree_.frames().InternString(text)};
+  return known->second.second;
 }
 
 base::Result<const StackMerger::KnownFunction*> StackMerger::FunctionOf(const store::Names& names,
@@ -120,7 +129,7 @@ base::Result<const StackMerger::KnownFunction*> StackMerger::FunctionOf(const st
     ASSIGN_OR_RETURN(const store::FunctionView view, names.function(function));
     flame::FrameTable& table = tree_.frames();
     known = {table.InternString(view.name.empty() ? view.system_name : view.name),
-             table.InternString(view.file), view.start_line, true};
+             TextOf(view.file), view.start_line, true};
   }
   return &known;
 }

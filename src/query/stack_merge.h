@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "src/base/result.h"
@@ -32,7 +35,8 @@ struct MergeSide {
 // Cost:  a step of the trie per node that leads to a sum; names once per frame and block.
 class StackMerger {
  public:
-  StackMerger(bool has_count, size_t sides, const store::ReadLimits& limits,
+  // lines: whether the tree is to know the lines of its frames.
+  StackMerger(bool has_count, bool lines, size_t sides, const store::ReadLimits& limits,
               flame::TreeBuilder& tree);
 
   // `group_of` is asked once per group of the block.
@@ -58,12 +62,14 @@ class StackMerger {
   void StartBlock(const store::StackBlock& block);
   base::Result<uint32_t> NodeOf(const store::StackBlock& block, uint32_t root, uint32_t node);
   base::Result<uint32_t> PlaceOf(const store::Names& names, uint32_t frame);
+  uint32_t TextOf(std::string_view text);
   base::Result<const KnownFunction*> FunctionOf(const store::Names& names, uint32_t function);
   base::Result<const KnownImage*> ImageOf(const store::Names& names, uint32_t image);
   void AddSum(const MergeGroup& group, uint32_t node, const store::StackSum& sum);
   base::Result<void> CheckLimits();
 
   const bool has_count_;
+  const bool has_lines_;
   const store::ReadLimits& limits_;
   flame::TreeBuilder& tree_;
   std::vector<MergeSide> sides_;
@@ -73,6 +79,8 @@ class StackMerger {
   std::vector<uint32_t> places_;  // by its frame: 1 + the place; 0 = unseen
   std::vector<KnownFunction> functions_;
   std::vector<KnownImage> images_;
+  // Texts by where they lie: a dictionary has each once, and many functions share a file.
+  std::unordered_map<const char*, std::pair<size_t, uint32_t>> texts_;
   std::vector<flame::SourceLine> lines_;
   std::vector<uint32_t> path_;
 };
