@@ -64,11 +64,6 @@ Book Volume::book() const {
   return book;
 }
 
-size_t Volume::dictionary_bytes() const {
-  const std::shared_lock lock(state_);
-  return dictionary_ == nullptr ? 0 : dictionary_->memory_bytes();
-}
-
 TimeRange Volume::range() const {
   TimeRange range = {INT64_MAX, INT64_MIN};
   const std::shared_lock lock(state_);

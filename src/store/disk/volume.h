@@ -145,7 +145,7 @@ class Volume {
   base::Result<void> Commit(std::span<VolumeAppend* const> appends);
 
   uint64_t open_rows() const { return open_rows_; }
-  size_t dictionary_bytes() const;
+  size_t dictionary_bytes() const { return dictionary_bytes_; }
   // Parts whose hour is over at `now`, or that have rows_min rows or more.
   std::vector<uint32_t> PartsToSeal(int64_t now_unix_ms, uint64_t rows_min) const;
   base::Result<void> SealPart(uint32_t part);
@@ -234,6 +234,7 @@ class Volume {
   std::optional<Ledger> ledger_;                         // nothing = not read yet
   Book book_;
   std::atomic<uint64_t> open_rows_{0};
+  std::atomic<size_t> dictionary_bytes_{0};  // what the last Encode saw
 };
 
 }  // namespace vesta::store

@@ -104,6 +104,7 @@ EncodedRows Volume::Encode(const Batch& batch, std::span<const uint32_t> chosen,
   }
   hot_->interner->Intern(*batch.profile, stacks, rows.stack);
   RegisterNames();
+  dictionary_bytes_ = dictionary.memory_bytes();
   return rows;
 }
 

@@ -136,6 +136,7 @@ base::Result<void> Volume::AdoptClosed(Manifest manifest) {
   manifest_ = std::move(manifest);
   segments_ = {std::move(segment)};
   dictionary_ = nullptr;
+  dictionary_bytes_ = 0;
   ledger_.reset();
   return {};
 }

@@ -152,6 +152,7 @@ base::Result<void> Volume::LoadHot() {
     hot_->part_of_hour[part->range().from_unix_ms / world_.part_ms] = id;
   }
   RegisterNames();
+  dictionary_bytes_ = hot_->dictionary->memory_bytes();
   return {};
 }
 
