@@ -74,6 +74,9 @@ base::Result<void> DiskStore::Impl::MaintainLocked() {
   RETURN_IF_ERROR(FinishClosing());
   RETURN_IF_ERROR(CloseDue(now));
   RETURN_IF_ERROR(MergeDays(false));
+  for (const auto& volume : AllVolumes()) {
+    if (!IsOpenDay(volume->id().day)) volume->ForgetLedger();
+  }
   return VerifyOne();
 }
 
@@ -273,6 +276,11 @@ base::Result<void> DiskStore::Impl::Retire(int64_t now_unix_ms) {
     if (IsKnown(volume)) RETURN_IF_ERROR(RemoveVolume(volume));
   }
   return {};
+}
+
+bool DiskStore::Impl::IsOpenDay(int64_t day) const {
+  const std::lock_guard lock(mutex_);
+  return open_.contains(day);
 }
 
 void DiskStore::Impl::RemoveEmptyDays() {

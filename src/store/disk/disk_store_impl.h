@@ -103,6 +103,7 @@ class DiskStore::Impl {
   base::Result<void> MergeDay(int64_t day, std::vector<std::shared_ptr<Volume>> volumes);
   base::Result<void> Retire(int64_t now_unix_ms);
   base::Result<void> RemoveVolume(const std::shared_ptr<Volume>& volume);
+  bool IsOpenDay(int64_t day) const;
   void RemoveEmptyDays();
   bool IsKnown(const std::shared_ptr<Volume>& volume) const;
   base::Result<void> Repair();

@@ -75,12 +75,6 @@ base::Result<void> RenameDurably(const std::string& from, const std::string& to)
   return SyncFolder(ParentOf(to));
 }
 
-base::Result<void> SyncFile(const std::string& path) {
-  ASSIGN_OR_RETURN(const base::Descriptor file, OpenForSync(path, O_RDONLY));
-  if (::fsync(file.fd()) != 0) return DiskError("syncing " + path, errno);
-  return {};
-}
-
 base::Result<void> SyncFolder(const std::string& path) {
   ASSIGN_OR_RETURN(const base::Descriptor folder, OpenForSync(path, O_RDONLY | O_DIRECTORY));
   if (::fsync(folder.fd()) != 0) return DiskError("syncing " + path, errno);

@@ -23,7 +23,6 @@ inline constexpr std::string_view kAsideSuffix = ".tmp";
 // The file is there whole and durable, or as it was before.
 base::Result<void> WriteFileAtomically(const std::string& path, std::string_view bytes);
 base::Result<void> RenameDurably(const std::string& from, const std::string& to);
-base::Result<void> SyncFile(const std::string& path);
 base::Result<void> SyncFolder(const std::string& path);
 // Nothing happens when it is there. The parent is synced.
 base::Result<void> MakeFolder(const std::string& path);

@@ -35,7 +35,6 @@ class Ledger {
   bool Contains(std::string_view agent, std::string_view boot, uint64_t sequence) const;
   bool Add(std::string_view agent, std::string_view boot, uint64_t sequence);
   void Merge(const Ledger& other);
-  bool empty() const { return agents_.empty(); }
   size_t range_count() const;
 
   // [{"agent": "a", "boot": "b", "sequences": [[1, 9], [11, 11]]}, ...]
