@@ -2,6 +2,7 @@
 
 Connections are plain sockets that stay open: a bench wants to time the server, not a library.
 """
+import atexit
 import json
 import os
 import select
@@ -124,6 +125,7 @@ class StoreServer:
             self.process = subprocess.Popen(
                 [*command, VESTA, "server", "--data", data, "--listen", "127.0.0.1:0", *options],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, env=env)
+        atexit.register(self.process.kill)  # whatever becomes of the test
         self.port = self._wait_for_port(started + wait_s)
         self.ready_s = time.monotonic() - started
         self.connection = None
