@@ -5,6 +5,7 @@ import os
 import re
 import socket
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -23,9 +24,11 @@ NOT_PROVOKED = {"500", "503", "504"}
 
 def with_tools(code, *arguments, **more):
     """Runs Python that needs what api-tools has, apart from this process and its own pytest."""
-    return subprocess.run(["/usr/bin/python3", *code, *arguments], text=True, capture_output=True,
-                          env={**os.environ, "PYTHONPATH": TOOLS, "PYTHONDONTWRITEBYTECODE": "1",
-                               **more}, timeout=600)
+    with tempfile.TemporaryDirectory() as folder:  # schemathesis leaves a folder where it is run
+        return subprocess.run(["/usr/bin/python3", *code, *arguments], text=True,
+                              capture_output=True, cwd=folder, timeout=600,
+                              env={**os.environ, "PYTHONPATH": TOOLS,
+                                   "PYTHONDONTWRITEBYTECODE": "1", **more})
 
 
 @pytest.fixture(scope="module")
