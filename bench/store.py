@@ -310,7 +310,7 @@ def measure_hour(arguments):
             | {"all": sum(sizes.values()) / rows}}
 
 
-def print_table(results, hour):
+def print_table(results):
     print(f"{'':28}" + "".join(f"{result['rows_wanted']:>30,}" for result in results)
           + f"{'goal':>10}")
 
@@ -336,9 +336,6 @@ def print_table(results, hour):
             r["queries"][n]["warm"]["median_ms"], r["queries"][n]["warm"]["p95_ms"],
             r["queries"][n]["new"]["median_ms"], r["queries"][n]["cold"]["median_ms"],
             r["queries"][n]["busy"]["median_ms"], r["queries"][n]["busy"]["p95_ms"]), goal or "")
-    if hour:
-        print("\nan hour recorded here, {:,} rows: {:.2f} bytes per row of rows, {:.2f} of all"
-              .format(hour["rows"], hour["bytes_per_row"]["rows"], hour["bytes_per_row"]["all"]))
 
 
 def missed_goals(results, hour):
@@ -384,7 +381,11 @@ def main():
     results = [measure(parse_rows(text), arguments)
                for text in arguments.rows.split(",") if text]
     hour = None if arguments.no_hour else measure_hour(arguments)
-    print_table(results, hour)
+    if results:
+        print_table(results)
+    if hour:
+        print("\nan hour recorded here, {:,} rows: {:.2f} bytes per row of rows, {:.2f} of all"
+              .format(hour["rows"], hour["bytes_per_row"]["rows"], hour["bytes_per_row"]["all"]))
     with open(arguments.json, "w", encoding="utf-8") as file:
         json.dump({"date": started.isoformat(timespec="seconds"), "results": results,
                    "hour": hour, "cold": "posix_fadvise(DONTNEED) of every file of the folder"},
