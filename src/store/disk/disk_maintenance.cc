@@ -340,30 +340,37 @@ base::Result<void> DiskStore::Impl::Repair() {
     const std::lock_guard lock(mutex_);
     damage.swap(damage_);
   }
-  for (const FoundDamage& found : damage) {
-    std::shared_ptr<Volume> volume;
-    {
-      const std::lock_guard lock(mutex_);
-      const auto at = volumes_.find(found.volume);
-      if (at != volumes_.end()) volume = at->second;
-    }
-    if (volume == nullptr) continue;
-    RETURN_IF_ERROR(MakeFolder(PathOf("quarantine")));
-    const auto repaired = volume->SetAside(found.file, AsidePath(found.volume, found.file));
-    if (repaired.ok()) {
-      Notice(DayName(found.volume.day) + ": " + found.file + " was damaged (" + found.what +
-             ") and is in " + AsidePath(found.volume, found.file) + " now; " + *repaired);
-    } else if (repaired.error().code() == base::ErrorCode::kUnavailable) {
-      Remember({found});
-      return repaired.error();
-    } else {
-      RETURN_IF_ERROR(SetVolumeAside(volume, repaired.error()));
-    }
-    const std::lock_guard lock(mutex_);
-    ++state_.files_quarantined;
-    RETURN_IF_ERROR(WriteStateLocked());
+  for (size_t i = 0; i < damage.size(); ++i) {
+    auto repaired = Repair(damage[i]);
+    if (repaired.ok()) continue;
+    Remember({damage.begin() + static_cast<ptrdiff_t>(i), damage.end()});
+    return repaired;
   }
   return {};
+}
+
+base::Result<void> DiskStore::Impl::Repair(const FoundDamage& found) {
+  std::shared_ptr<Volume> volume;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = volumes_.find(found.volume);
+    if (at != volumes_.end()) volume = at->second;
+  }
+  if (volume == nullptr) return {};
+  RETURN_IF_ERROR(MakeFolder(PathOf("quarantine")));
+  const std::string to = AsidePath(found.volume, found.file);
+  const auto repaired = volume->SetAside(found.file, to);
+  if (repaired.ok()) {
+    Notice(DayName(found.volume.day) + ": " + found.file + " was damaged (" + found.what +
+           ") and is in " + to + " now; " + *repaired);
+  } else if (repaired.error().code() == base::ErrorCode::kUnavailable) {
+    return repaired.error();
+  } else {
+    RETURN_IF_ERROR(SetVolumeAside(volume, repaired.error()));
+  }
+  const std::lock_guard lock(mutex_);
+  ++state_.files_quarantined;
+  return WriteStateLocked();
 }
 
 // Nothing of the volume can be read any more.

@@ -144,6 +144,10 @@ base::Result<void> DiskStore::Impl::LoadVolumes() {
   }
   for (const auto& [id, volume] : volumes_) {
     if (volume->is_closed()) continue;
+    if (volume->lacks_names()) {
+      closing_.push_back(volume);
+      continue;
+    }
     const auto [slot, is_new] = open_.try_emplace(id.day);
     if (!is_new) closing_.push_back(slot->second.volume);  // one of a day is enough
     slot->second = {volume, 0, Now(), Now()};
@@ -175,15 +179,30 @@ base::Result<void> DiskStore::Impl::LoadVolume(VolumeId id, const std::string& f
     manifest->number = id.number;
     std::vector<FoundDamage> damage;
     auto volume = Volume::Open(world_, *std::move(manifest), &damage);
-    Remember(std::move(damage));
     if (volume.ok()) {
-      volumes_[id] = *std::move(volume);
-      return {};
+      volumes_[id] = *volume;
+      if ((*volume)->lacks_names()) return SetNamelessAside(id, damage);
     }
+    Remember(std::move(damage));
+    if (volume.ok()) return {};
     if (volume.error().code() != base::ErrorCode::kCorrupt) return volume.error();
     return SetFolderAside(id, folder, volume.error());
   }
   return SetFolderAside(id, folder, manifest.error());
+}
+
+// At once, so that no answer and no count ever has them.
+base::Result<void> DiskStore::Impl::SetNamelessAside(VolumeId id,
+                                                     const std::vector<FoundDamage>& damage) {
+  Notice(DayName(id.day) + ": " + kHotFile +
+         " or its log was cut, with names that sealed rows need; this volume takes no more rows");
+  for (const FoundDamage& found : damage) {
+    auto repaired = Repair(found);
+    if (repaired.ok()) continue;
+    if (repaired.error().code() != base::ErrorCode::kUnavailable) return repaired;
+    Remember({found});  // the maintenance tries again
+  }
+  return {};
 }
 
 base::Result<void> DiskStore::Impl::SetFolderAside(VolumeId id, const std::string& folder,

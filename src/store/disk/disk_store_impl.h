@@ -87,6 +87,7 @@ class DiskStore::Impl {
   base::Result<void> LoadState();
   base::Result<void> LoadVolumes();
   base::Result<void> LoadVolume(VolumeId id, const std::string& folder);
+  base::Result<void> SetNamelessAside(VolumeId id, const std::vector<FoundDamage>& damage);
   base::Result<std::set<VolumeId>> ReplacedVolumes(const std::vector<std::string>& days) const;
   base::Result<void> SetFolderAside(VolumeId id, const std::string& folder,
                                     const base::Error& error);
@@ -107,6 +108,7 @@ class DiskStore::Impl {
   void RemoveEmptyDays();
   bool IsKnown(const std::shared_ptr<Volume>& volume) const;
   base::Result<void> Repair();
+  base::Result<void> Repair(const FoundDamage& found);
   base::Result<void> SetVolumeAside(const std::shared_ptr<Volume>& volume,
                                     const base::Error& error);
   base::Result<void> VerifyOne();

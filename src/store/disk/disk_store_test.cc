@@ -320,6 +320,115 @@ TEST_F(DamageTest, ADamagedHotFileIsSetAsideAndTheRestServes) {
   EXPECT_EQ(StackCount(), 115);
 }
 
+// Today's volume, open, after a kill -9 that the caller may make worse.
+class LostNamesTest : public DiskStoreTest {
+ protected:
+  void SetUp() override {
+    DiskStoreTest::SetUp();
+    Open();
+    Append(TestBatch().Id(1).Service("a").Rows(1'000, now_ - 3 * kHourMs));
+    ASSERT_TRUE(store_->Maintain().ok());  // sealed
+  }
+  static constexpr int64_t kHourMs = 3'600'000;
+
+  void Kill() {
+    const std::string copy = parent_ + "/copy";
+    std::filesystem::copy(options_.folder, copy, std::filesystem::copy_options::recursive);
+    store_.reset();
+    options_.folder = copy;
+    hot_ = FindFile(copy, "hot.duckdb");
+  }
+  // Rows of b are sealed; the hot file is as it was before they came.
+  void LoseNamesOfB() {
+    const std::string before = parent_ + "/before";
+    std::filesystem::copy_file(FindFile(options_.folder, "hot.duckdb"), before);
+    Append(TestBatch().Id(2).Service("b").Rows(1'000, now_ - 2 * kHourMs));
+    ASSERT_TRUE(store_->Maintain().ok());
+    Kill();
+    std::filesystem::remove(hot_ + ".wal");
+    std::filesystem::copy_file(before, hot_, std::filesystem::copy_options::overwrite_existing);
+  }
+  std::map<std::string, int64_t> Services() {
+    std::map<std::string, int64_t> counts;
+    const auto all = store_->Series({}, {}, &report_);
+    EXPECT_TRUE(all.ok()) << all.error().message();
+    for (const SeriesTotal& one : *all) counts[store_->labels(one.series)[0].value] += one.count;
+    return counts;
+  }
+  using Counts = std::map<std::string, int64_t>;
+  std::string hot_;
+};
+
+TEST_F(LostNamesTest, ALostLogTakesNoNameOfSealedRows) {
+  Append(TestBatch().Id(2).Service("b").Rows(1'000, now_ - 2 * kHourMs));
+  ASSERT_TRUE(store_->Maintain().ok());
+  Append(TestBatch().Id(3).Service("c").Rows(10, now_));
+  Kill();
+  ASSERT_TRUE(std::filesystem::remove(hot_ + ".wal"));
+  Open();
+  EXPECT_EQ(Services(), (Counts{{"a", 1'000}, {"b", 1'000}}));
+  Append(TestBatch().Id(3).Service("d").Rows(5, now_));
+  EXPECT_EQ(Append(TestBatch().Id(2).Rows(1'000, now_)).rows_duplicate, 1'000u);
+  EXPECT_EQ(Services(), (Counts{{"a", 1'000}, {"b", 1'000}, {"d", 5}}));
+  EXPECT_EQ(RowCount(), 2'005);
+  EXPECT_EQ(store_->disk_status().volumes, 1u);
+  EXPECT_TRUE(notices_.empty()) << notices_.front();
+  ExpectBalance();
+}
+
+TEST_F(LostNamesTest, RowsWhoseNamesAreLostAreNobodyElses) {
+  LoseNamesOfB();
+  Open();
+  EXPECT_EQ(Services(), (Counts{{"a", 1'000}}));
+  EXPECT_EQ(store_->Status().rows_quarantined, 1'000u);
+  EXPECT_EQ(store_->disk_status().files_quarantined, 2u);
+  ASSERT_EQ(notices_.size(), 3u);
+  EXPECT_NE(notices_[1].find("seg-0002.parquet"), std::string::npos) << notices_[1];
+  EXPECT_NE(notices_[1].find("1000 rows are lost"), std::string::npos) << notices_[1];
+  ExpectBalance();
+  // Rows that come go to another volume; the first one stays as it is until it is closed.
+  Append(TestBatch().Id(3).Service("c").Rows(5, now_));
+  EXPECT_EQ(store_->disk_status().volumes, 2u);
+  Open();
+  EXPECT_EQ(Services(), (Counts{{"a", 1'000}, {"c", 5}}));
+  Append(TestBatch().Id(4).Service("e").Rows(7, now_));
+  EXPECT_EQ(Services(), (Counts{{"a", 1'000}, {"c", 5}, {"e", 7}}));
+  ASSERT_TRUE(store_->Settle().ok());
+  Open();
+  EXPECT_EQ(Services(), (Counts{{"a", 1'000}, {"c", 5}, {"e", 7}}));
+  EXPECT_EQ(RowCount(), 1'012);
+  EXPECT_EQ(store_->Status().rows_quarantined, 1'000u);
+  ExpectBalance();
+}
+
+TEST_F(LostNamesTest, WithTheWholeHotFile) {
+  Kill();
+  std::filesystem::remove(hot_ + ".wal");
+  ASSERT_TRUE(std::filesystem::remove(hot_));
+  Open();
+  EXPECT_EQ(Services(), Counts{});
+  EXPECT_EQ(store_->Status().rows_quarantined, 1'000u);
+  ExpectBalance();
+  Append(TestBatch().Service("d").Rows(5, now_));
+  ASSERT_TRUE(store_->Settle().ok());
+  Open();
+  EXPECT_EQ(Services(), (Counts{{"d", 5}}));
+  EXPECT_EQ(store_->Status().rows_quarantined, 1'000u);
+  ExpectBalance();
+}
+
+// Then the rows alone tell which numbers they use.
+TEST_F(LostNamesTest, WithTheManifest) {
+  LoseNamesOfB();
+  ASSERT_TRUE(std::filesystem::remove(FindFile(options_.folder, "manifest.json")));
+  Open();
+  EXPECT_EQ(Services(), (Counts{{"a", 1'000}}));
+  Append(TestBatch().Id(3).Service("c").Rows(5, now_));
+  EXPECT_EQ(Services(), (Counts{{"a", 1'000}, {"c", 5}}));
+  EXPECT_EQ(store_->Status().rows_quarantined, 1'000u);
+  ExpectBalance();
+}
+
 TEST_F(DamageTest, TheStateFile) {
   options_.retention.age_ms = 3 * kDayMs;
   Open();

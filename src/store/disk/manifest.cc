@@ -62,6 +62,17 @@ class Members {
     }
     return member->items();
   }
+  index::DictionaryMarks Marks(std::string_view name) {
+    index::DictionaryMarks marks;
+    const std::vector<base::JsonValue>& items = Items(name);
+    if (items.size() != index::kTableCount) return Fail(name), marks;
+    for (size_t table = 0; table < items.size(); ++table) {
+      const auto number = items[table].AsUint();
+      if (!number || *number > std::numeric_limits<uint32_t>::max()) return Fail(name), marks;
+      marks.of(static_cast<index::Table>(table)) = static_cast<uint32_t>(*number);
+    }
+    return marks;
+  }
   int64_t Time(std::string_view name) {
     return static_cast<int64_t>(Uint(name, std::numeric_limits<int64_t>::max()));
   }
@@ -110,6 +121,7 @@ base::Result<ManifestSegment> DecodeSegment(const base::JsonValue& value) {
   segment.rows = members.Uint("rows");
   segment.range.from_unix_ms = members.Time("from_unix_ms");
   segment.range.to_unix_ms = members.Time("to_unix_ms");
+  segment.marks = members.Marks("marks");
   RETURN_IF_ERROR(members.Check());
   return segment;
 }
@@ -156,7 +168,11 @@ void WriteSegment(base::JsonWriter& json, const ManifestSegment& segment) {
   json.Key("rows").Uint(segment.rows);
   json.Key("from_unix_ms").Int(segment.range.from_unix_ms);
   json.Key("to_unix_ms").Int(segment.range.to_unix_ms);
-  json.EndObject();
+  json.Key("marks").BeginArray();
+  for (size_t table = 0; table < index::kTableCount; ++table) {
+    json.Uint(segment.marks.of(static_cast<index::Table>(table)));
+  }
+  json.EndArray().EndObject();
 }
 
 }  // namespace

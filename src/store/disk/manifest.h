@@ -11,6 +11,7 @@
 
 #include "src/base/result.h"
 #include "src/store/disk/book.h"
+#include "src/store/index/dictionary_rows.h"
 #include "src/store/store.h"
 
 namespace vesta::store {
@@ -31,6 +32,9 @@ struct ManifestSegment {
   std::string index_file = {};
   uint64_t rows = 0;
   TimeRange range = {};  // of the rows, the last one's time plus 1
+  // How far the volume's dictionary had grown when the rows were sealed: with a shorter one their
+  // numbers mean nothing.
+  index::DictionaryMarks marks = {};
   friend bool operator==(const ManifestSegment&, const ManifestSegment&) = default;
 };
 

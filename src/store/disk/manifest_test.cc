@@ -15,8 +15,9 @@ Manifest Sample() {
   manifest.number = 2;
   manifest.replaces = {1};
   const int64_t start = DayStartUnixMs(manifest.day);
-  manifest.segments = {{7, "seg-0001.parquet", "seg-0001.idx", 10, {start, start + 5}},
-                       {9, "", "seg-0002.idx", 20, {start + 3, start + 9}}};
+  manifest.segments = {
+      {7, "seg-0001.parquet", "seg-0001.idx", 10, {start, start + 5}, {1, 2, 3, 4, 5, 6, 7, 8, 9}},
+      {9, "", "seg-0002.idx", 20, {start + 3, start + 9}, {}}};
   manifest.files = {
       {"seg-0001.parquet", 100, kHash}, {"seg-0001.idx", 50, kHash}, {"seg-0002.idx", 51, kHash}};
   manifest.book.outcome.rows_received = 31;
@@ -46,7 +47,8 @@ TEST(Manifest, Golden) {
       EncodeManifest(manifest),
       R"({"version":1,"day":"2026-11-30","number":2,"closed":false,"replaces":[1],"segments":[)"
       R"({"part":7,"rows_file":"seg-0001.parquet","index_file":"seg-0001.idx","rows":10,)"
-      R"("from_unix_ms":1795996800000,"to_unix_ms":1795996800005}],"files":[)"
+      R"("from_unix_ms":1795996800000,"to_unix_ms":1795996800005,)"
+      R"("marks":[1,2,3,4,5,6,7,8,9]}],"files":[)"
       R"({"name":"seg-0001.parquet","bytes":100,"xxh3_128":"0123456789abcdef0123456789abcdef"},)"
       R"({"name":"seg-0001.idx","bytes":50,"xxh3_128":"0123456789abcdef0123456789abcdef"}],)"
       R"("book":{"rows_received":31,"rows_kept":30,"rows_overflowed":0,"rows_duplicate":1,)"
@@ -90,6 +92,19 @@ TEST(Manifest, WhatCannotBeIsRefused) {
   EXPECT_TRUE(refuses([](Manifest& m) { m.is_closed = true; }));
   EXPECT_TRUE(refuses([](Manifest& m) { m.number = 0; }));
   EXPECT_FALSE(refuses([](Manifest&) {}));
+}
+
+TEST(Manifest, MarksAreOneNumberOfEachTable) {
+  const std::string text = EncodeManifest(Sample());
+  const std::string marks = "[1,2,3,4,5,6,7,8,9]";
+  for (const char* wrong : {"[1,2,3,4,5,6,7,8]", "[1,2,3,4,5,6,7,8,9,10]", "9",
+                            "[1,2,3,4,5,6,7,8,4294967296]", "[1,2,3,4,5,6,7,8,-1]"}) {
+    std::string changed = text;
+    changed.replace(changed.find(marks), marks.size(), wrong);
+    const auto manifest = DecodeManifest(changed);
+    ASSERT_FALSE(manifest.ok()) << wrong;
+    EXPECT_NE(manifest.error().message().find("\"marks\""), std::string::npos) << wrong;
+  }
 }
 
 TEST(StoreState, IsReadAsItWasWritten) {

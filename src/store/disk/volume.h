@@ -115,6 +115,7 @@ class Volume {
   static base::Result<std::shared_ptr<Volume>> Create(const VolumeWorld& world, VolumeId id);
   // Finishes or undoes what was half done when the store went down.
   // Files that are missing, cut or damaged are told in `damage`; SetAside must be called for each.
+  // So are those of segments whose names are lost; they are not read.
   static base::Result<std::shared_ptr<Volume>> Open(const VolumeWorld& world, Manifest manifest,
                                                     std::vector<FoundDamage>* damage);
   ~Volume();
@@ -145,6 +146,9 @@ class Volume {
   base::Result<void> Commit(std::span<VolumeAppend* const> appends);
 
   uint64_t open_rows() const { return open_rows_; }
+  // Whether segments use numbers that the dictionary has lost, with the log of the hot file. No
+  // rows may come then: those numbers would be given out again.
+  bool lacks_names() const { return lacks_names_; }
   size_t dictionary_bytes() const { return dictionary_bytes_; }
   // Parts whose hour is over at `now`, or that have rows_min rows or more.
   std::vector<uint32_t> PartsToSeal(int64_t now_unix_ms, uint64_t rows_min) const;
@@ -192,7 +196,10 @@ class Volume {
   base::Result<void> LoadRows(uint32_t part, const duck::RowColumns& rows,
                               const index::DictionaryMarks& marks);
   void OpenSegments(std::vector<FoundDamage>* damage);
+  bool HasNamesOf(const ManifestSegment& segment) const;
+  void ForgetNameless(std::vector<FoundDamage>* damage);
   base::Result<std::string> LoseRows(Manifest manifest, ManifestSegment* segment);
+  base::Result<std::string> LoseSums(Manifest manifest, ManifestSegment* segment);
   base::Result<std::string> RemakeIndex(Manifest manifest, const std::string& name,
                                         const ManifestSegment& entry);
   base::Result<std::string> RemakeTables(Manifest manifest);
@@ -211,6 +218,7 @@ class Volume {
                const Book& book);
   Book durable_book() const;  // as the hot file has it
   void ReopenHotFile();
+  base::Result<void> MoveLog();
   base::Result<std::vector<std::byte>> PartIndex(const OpenPart& part) const;
   base::Result<ManifestSegment> WriteSegment(const OpenPart& part,
                                              std::vector<ManifestFile>* files);
@@ -218,6 +226,7 @@ class Volume {
   const VolumeWorld& world_;
   const VolumeId id_;
   std::shared_ptr<const StoredPath> folder_;
+  bool lacks_names_ = false;  // as Open found it
 
   std::mutex intern_;
   std::mutex commit_;

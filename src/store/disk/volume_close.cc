@@ -75,8 +75,10 @@ struct Volume::ClosedFiles {
 
 base::Result<Manifest> Volume::WriteClosedFiles(ClosedFiles* from) {
   std::vector<std::string> names;
-  ManifestSegment segment = {
-      .index_file = kIndexFile, .rows = from->row_count, .range = from->range};
+  ManifestSegment segment = {.index_file = kIndexFile,
+                             .rows = from->row_count,
+                             .range = from->range,
+                             .marks = from->dictionary->marks()};
   if (!from->rows.empty()) {
     world_.step("close rows");
     segment.rows_file = kRowsFile;

@@ -52,7 +52,9 @@ base::Result<std::string> Volume::SetAside(const std::string& name, const std::s
   std::erase_if(manifest.files, [&name](const ManifestFile& file) { return file.name == name; });
   for (ManifestSegment& segment : manifest.segments) {
     if (segment.rows_file == name) return LoseRows(std::move(manifest), &segment);
-    if (segment.index_file == name) return RemakeIndex(std::move(manifest), name, segment);
+    if (segment.index_file != name) continue;
+    if (!HasNamesOf(segment)) return LoseSums(std::move(manifest), &segment);
+    return RemakeIndex(std::move(manifest), name, segment);
   }
   if (name == kLedgerFile) {
     const std::unique_lock lock(state_);
@@ -71,6 +73,7 @@ base::Result<std::string> Volume::SetAside(const std::string& name, const std::s
 base::Result<std::string> Volume::LoseRows(Manifest manifest, ManifestSegment* segment) {
   const std::string name = std::exchange(segment->rows_file, "");
   const uint64_t rows = segment->rows;
+  const bool has_names = HasNamesOf(*segment);
   manifest.book.rows_quarantined += rows;
   RETURN_IF_ERROR(WriteManifest(manifest));
   const std::unique_lock lock(state_);
@@ -83,7 +86,16 @@ base::Result<std::string> Volume::LoseRows(Manifest manifest, ManifestSegment* s
   }
   if (manifest.is_closed) book_ = manifest.book;
   manifest_ = std::move(manifest);
+  if (!has_names) return std::to_string(rows) + " rows are lost";
   return std::to_string(rows) + " single rows are lost, their sums are kept";
+}
+
+base::Result<std::string> Volume::LoseSums(Manifest manifest, ManifestSegment* segment) {
+  segment->index_file.clear();
+  RETURN_IF_ERROR(WriteManifest(manifest));
+  const std::unique_lock lock(state_);
+  manifest_ = std::move(manifest);
+  return std::string("the sums of its rows are lost");
 }
 
 base::Result<std::string> Volume::RemakeIndex(Manifest manifest, const std::string& name,
@@ -158,12 +170,15 @@ base::Result<Manifest> Volume::GuessManifest(const duck::DuckDb& database, Volum
   const auto add_segment = [&](uint32_t part, const std::string& rows_file,
                                const std::string& index_file) -> base::Result<void> {
     ASSIGN_OR_RETURN(const auto summary, duck::SummarizeRows(database, folder + "/" + rows_file));
-    manifest.segments.push_back(
-        {.part = part,
-         .rows_file = rows_file,
-         .index_file = index_file,
-         .rows = summary.rows,
-         .range = {summary.time_unix_ms_min, summary.time_unix_ms_max + 1}});
+    manifest.segments.push_back({.part = part,
+                                 .rows_file = rows_file,
+                                 .index_file = index_file,
+                                 .rows = summary.rows,
+                                 .range = {summary.time_unix_ms_min, summary.time_unix_ms_max + 1},
+                                 .marks = {.nodes = summary.stack_max + 1,
+                                           .series = summary.series_max + 1,
+                                           .types = summary.type_max + 1,
+                                           .tasks = summary.task_max + 1}});
     manifest.book.outcome.rows_received += summary.rows;
     manifest.book.outcome.rows_kept += summary.rows;
     return {};

@@ -48,6 +48,7 @@ base::Result<std::shared_ptr<Volume>> Volume::Open(const VolumeWorld& world, Man
     if (!loaded.ok()) damage->push_back({volume->id_, kIndexFile, loaded.error().message()});
   } else {
     RETURN_IF_ERROR(volume->LoadHot());
+    volume->ForgetNameless(damage);
   }
   return volume;
 }
@@ -88,6 +89,33 @@ void Volume::OpenSegments(std::vector<FoundDamage>* damage) {
       if (!opened.ok()) tell(entry.index_file, opened.error().message());
     }
     segments_.push_back(std::move(segment));
+  }
+}
+
+bool Volume::HasNamesOf(const ManifestSegment& segment) const {
+  const std::shared_lock lock(state_);
+  if (dictionary_ == nullptr) return true;  // closed: its names are in its index
+  const index::DictionaryMarks have = dictionary_->marks();
+  for (size_t at = 0; at < index::kTableCount; ++at) {
+    const auto table = static_cast<index::Table>(at);
+    if (have.of(table) < segment.marks.of(table)) return false;
+  }
+  return true;
+}
+
+// The hot file may have come back without its last commits: without its log, or as an older copy.
+void Volume::ForgetNameless(std::vector<FoundDamage>* damage) {
+  const auto is_nameless = [this](const auto& segment) { return !HasNamesOf(segment->entry); };
+  lacks_names_ = std::erase_if(segments_, is_nameless) > 0;
+  for (const ManifestSegment& entry : manifest_.segments) {
+    if (HasNamesOf(entry)) continue;
+    for (const std::string& name : {entry.rows_file, entry.index_file}) {
+      if (name.empty()) continue;
+      std::erase_if(*damage, [&name](const FoundDamage& found) { return found.file == name; });
+      damage->push_back(
+          {id_, name,
+           "names of its rows were lost with a part of " + std::string(kHotFile) + " or its log"});
+    }
   }
 }
 
@@ -147,6 +175,12 @@ base::Result<void> Volume::LoadHot() {
   hot_ = std::move(hot);
   dictionary_ = hot_->dictionary;
   ledger_ = std::move(ledger);
+  // Commits that the hot file has lost may have counted rows that are sealed since.
+  uint64_t rows = open_rows_;
+  for (const ManifestSegment& segment : manifest_.segments) rows += segment.rows;
+  const uint64_t uncounted = rows - std::min(rows, book.outcome.rows_kept);
+  book.outcome.rows_received += uncounted;
+  book.outcome.rows_kept += uncounted;
   book_ = book;
   for (const auto& [id, part] : parts_) {
     hot_->part_of_hour[part->range().from_unix_ms / world_.part_ms] = id;

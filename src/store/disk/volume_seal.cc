@@ -102,8 +102,21 @@ base::Result<ManifestSegment> Volume::WriteSegment(const OpenPart& part,
   return segment;
 }
 
+// What sealed rows need of the hot file, their names and which batches they came from, must not
+// depend on its log, a file that others may lose: it goes before the manifest is written.
+base::Result<void> Volume::MoveLog() {
+  const std::lock_guard commit_lock(commit_);
+  if (hot_->file == nullptr) {
+    return base::Error(base::ErrorCode::kUnavailable, PathOf(kHotFile) + ": cannot be opened");
+  }
+  auto moved = hot_->file->Checkpoint();
+  if (!moved.ok()) ReopenHotFile();
+  return moved;
+}
+
 base::Result<void> Volume::SealPart(uint32_t part) {
   std::shared_ptr<OpenPart> open;
+  index::DictionaryMarks marks;
   {
     // From now on rows of that hour go to another part.
     const std::lock_guard commit_lock(commit_);
@@ -117,14 +130,18 @@ base::Result<void> Volume::SealPart(uint32_t part) {
     const auto found = parts_.find(part);
     if (found == parts_.end()) return {};
     open = found->second;
+    marks = hot_->durable;  // at least what its rows were committed with
   }
   Manifest manifest = this->manifest();
   ASSIGN_OR_RETURN(ManifestSegment entry, WriteSegment(*open, &manifest.files));
+  entry.marks = marks;
   auto segment = std::make_shared<Segment>();
   segment->entry = entry;
   segment->rows = StoredFile(entry.rows_file);
   ASSIGN_OR_RETURN(segment->index, MappedIndex::Open(StoredFile(entry.index_file), world_.cache));
   manifest.segments.push_back(std::move(entry));
+  world_.step("seal log");
+  RETURN_IF_ERROR(MoveLog());
   world_.step("seal manifest");
   RETURN_IF_ERROR(WriteManifest(manifest));
   {

@@ -235,20 +235,19 @@ Result<ParquetSummary> SummarizeRows(const DuckDb& db, const std::string& path) 
   summary.rows = static_cast<uint64_t>(*counted->values<int64_t>(0));
   summary.row_groups = static_cast<uint64_t>(*counted->values<int64_t>(1));
   if (summary.rows == 0) return summary;
-  const auto bounds = [](const char* column) {
-    std::string sql;
-    for (const char* end : {"min", "max"}) {
-      sql += std::string(sql.empty() ? "" : ", ") + end + "(stats_" + end +
-             "_value::BIGINT) FILTER (path_in_schema = '" + column + "')";
-    }
-    return sql;
+  const auto bound = [](const std::string& end, const std::string& column) {
+    return end + "(stats_" + end + "_value::BIGINT) FILTER (path_in_schema = '" + column + "')";
   };
-  ASSIGN_OR_RETURN(ResultStream statistics,
-                   connection->Query("SELECT " + bounds("time_unix_ms") + ", " + bounds("series") +
-                                         " FROM parquet_metadata(" + file + ")",
-                                     path));
+  std::string bounds;
+  for (const char* column : {"time_unix_ms", "series"}) {
+    bounds += bound("min", column) + ", " + bound("max", column) + ", ";
+  }
+  bounds += bound("max", "type") + ", " + bound("max", "task") + ", " + bound("max", "stack");
+  ASSIGN_OR_RETURN(
+      ResultStream statistics,
+      connection->Query("SELECT " + bounds + " FROM parquet_metadata(" + file + ")", path));
   ASSIGN_OR_RETURN(const std::unique_ptr<Chunk> row, statistics.Next());
-  for (size_t i = 0; i < 4; ++i) {
+  for (size_t i = 0; i < 7; ++i) {
     if (row == nullptr || row->is_null(i, 0)) {
       return Error(ErrorCode::kCorrupt, path + ": lacks statistics of its columns");
     }
@@ -257,6 +256,9 @@ Result<ParquetSummary> SummarizeRows(const DuckDb& db, const std::string& path) 
   summary.time_unix_ms_max = *row->values<int64_t>(1);
   summary.series_min = static_cast<uint32_t>(*row->values<int64_t>(2));
   summary.series_max = static_cast<uint32_t>(*row->values<int64_t>(3));
+  summary.type_max = static_cast<uint32_t>(*row->values<int64_t>(4));
+  summary.task_max = static_cast<uint32_t>(*row->values<int64_t>(5));
+  summary.stack_max = static_cast<uint32_t>(*row->values<int64_t>(6));
   return summary;
 }
 

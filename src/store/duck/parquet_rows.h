@@ -46,6 +46,9 @@ struct ParquetSummary {
   int64_t time_unix_ms_max = 0;
   uint32_t series_min = 0;
   uint32_t series_max = 0;
+  uint32_t type_max = 0;
+  uint32_t task_max = 0;
+  uint32_t stack_max = 0;
 };
 // From the footer alone.
 base::Result<ParquetSummary> SummarizeRows(const DuckDb& db, const std::string& path);
