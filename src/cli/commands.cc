@@ -83,7 +83,8 @@ constexpr CommandSpec kCommands[] = {
      "FILE may be of any format that `vesta convert` reads, or what `vesta export` wrote. A file\n"
      "that was imported before with the same labels and time is told and counts once, so an\n"
      "import that was interrupted can be run again. It goes to --server, or into the folder of\n"
-     "--data when no server has it open.\n"
+     "--data when no server has it open. Most formats have one time for all samples: of pprof it\n"
+     "is the end of the recording, so that a series shows one column for each file.\n"
      "\n"
      "Exit status: 0; 125 when a file could not be kept, those before it stay.\n"},
     {"query", kQuery, CommandGroup::kStore, "ask the store where time or memory went, in any range",
@@ -91,13 +92,14 @@ constexpr CommandSpec kCommands[] = {
      "vesta query 'cpu{service=\"shop\"}' --from -5m     functions that used most\n"
      "vesta query cpu --by service --from -1d          a line per service\n"
      "vesta query 'cpu{version=~\"1\\\\..*\"}' -o cpu.html --from 14:02 --to 14:05\n"
+     "vesta query cpu --from 2026-11-29T14:02 --to 2026-11-29T14:05   another day, UTC\n"
      "vesta query cpu -o cpu.pb.gz --from -1h          for the tools of pprof\n"
      "vesta query cpu --function parse --callers       who calls it; also --callees, --lines\n"
      "vesta query cpu --from -7d --explain             what would be read, and how long it takes\n",
      "QUERY is a type and, in braces, labels: = and != compare, =~ and !~ take a pattern for the\n"
      "whole value. `vesta labels` lists what there is. service, version, node, container and the\n"
      "like are short for service.name and so on. What is cut from an answer is named with its\n"
-     "sum.\n"
+     "sum: --rows cuts the rows of json, too. docs/query.md has more of the language.\n"
      "\n"
      "Exit status: 0; 125 for a failure.\n"},
     {"series", kSeries, CommandGroup::kStore, "show how much was used over time, by label",
@@ -111,6 +113,9 @@ constexpr CommandSpec kCommands[] = {
      "list labels of stored profiles, or the values of one", "vesta labels [NAME] [OPTIONS]\n",
      "vesta labels\n"
      "vesta labels version --from -7d\n",
+     "(none) stands for series without the label. Of one service only:\n"
+     "vesta query '{service=\"shop\"}' --by version.\n"
+     "\n"
      "Exit status: 0; 125 for a failure.\n"},
     {"export", kExport, CommandGroup::kStore, "write stored samples to a file, for another store",
      "vesta export QUERY [OPTIONS]\n",
@@ -118,7 +123,8 @@ constexpr CommandSpec kCommands[] = {
      "vesta export '' --from -30d -o all.tar         everything\n"
      "vesta import shop.tar --data OTHER             brings it back\n",
      "Each sample keeps its own time, labels and stack, so that a store into which it is imported\n"
-     "answers the same. For one profile for other tools see `vesta query -o cpu.pb.gz`.\n"
+     "answers the same. What two exports share counts twice where both are imported. For one\n"
+     "profile for other tools see `vesta query -o cpu.pb.gz`.\n"
      "\n"
      "Exit status: 0; 125 for a failure.\n"},
     {"doctor", kDoctor, CommandGroup::kMachine,

@@ -115,8 +115,8 @@ std::string ContentId(std::string_view bytes, const ImportOptions& options) {
   return text;
 }
 
-bool HasOwnTimes(const Profile& profile) {
-  if (profile.header().time_unix_ns != 0) return true;
+// What `vesta export` wrote.
+bool HasTimesOfRows(const Profile& profile) {
   if (profile.sample_count() == 0) return false;
   const auto labels = profile.labels(profile.sample_labels(0));
   return std::any_of(labels.begin(), labels.end(), [&profile](const profile::Label& label) {
@@ -158,7 +158,8 @@ class Importer {
     }
     if (options_.import_type != "auto")
       question.parameters.emplace_back("counted_type", options_.import_type);
-    if (!HasOwnTimes(profile)) {
+    const bool has_time = profile.header().time_unix_ns != 0 && options_.at == "auto";
+    if (!has_time && !HasTimesOfRows(profile)) {
       ASSIGN_OR_RETURN(const int64_t time_unix_ms, TimeOf(path));
       question.parameters.emplace_back("time", std::to_string(time_unix_ms));
     }

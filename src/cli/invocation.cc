@@ -613,6 +613,11 @@ std::variant<Request, Problems> ParseInvocation(const Inputs& inputs) {
   for (const auto& given : arguments.given) {
     collector.Set(*given.option, given.value, "command line", given.written);
   }
+  const auto is_typed = [&arguments](std::string_view flag) {
+    return std::ranges::any_of(arguments.given,
+                               [&](const auto& given) { return given.option->flag == flag; });
+  };
+  collector.settings().data_first = is_typed("data") && !is_typed("server");
   CheckSettings(*command, inputs, collector);
   return Finish(*command, std::move(arguments), collector);
 }

@@ -226,6 +226,9 @@ TEST(InvocationTest, WhereTheStoreIsComesFromTheEnvironmentToo) {
   EXPECT_EQ(labels.server_url, "http://10.0.0.1:7171");
   EXPECT_EQ(labels.token_file, "/t");
   EXPECT_EQ(labels.data, "");
+  EXPECT_FALSE(labels.data_first);
+  EXPECT_TRUE(shell.Accept<LabelsOptions>("labels --data d").data_first);
+  EXPECT_FALSE(shell.Accept<LabelsOptions>("labels --data d --server http://x:1").data_first);
   EXPECT_EQ(Shell().Accept<LabelsOptions>("labels").server_url, "auto");
   const auto server = Shell().Accept<ServerOptions>("server --data d");
   EXPECT_EQ(server.retention_ns, uint64_t{30} * 86'400 * 1'000'000'000);

@@ -34,6 +34,8 @@ struct Settings {
 #include "src/cli/options.def"
 #undef CHOICE
 #undef OPTION
+  // --data was typed and --server was not: a server of the environment or a file comes second.
+  bool data_first = false;
 };
 
 // Parsed so that: --all excludes --pid; each output ends in a known suffix; ring_bytes is 0 or a

@@ -64,8 +64,10 @@ StoreQuestion TableQuestion(const QueryOptions& options, bool json) {
                                             : "lines",
                           options.query, options);
     question.parameters.emplace_back("function", options.function);
-    if (options.group_by != "auto" && !options.lines)
-      question.parameters.emplace_back("by", options.group_by);
+    if (!options.lines) {
+      if (options.group_by != "auto") question.parameters.emplace_back("by", options.group_by);
+      question.parameters.emplace_back("max_nodes", std::to_string(options.nodes_max));
+    }
   } else {
     question = QuestionOf("top", options.query, options);
     if (options.group_by != "auto") question.parameters.emplace_back("by", options.group_by);
@@ -99,6 +101,10 @@ Way StacksWay(const QueryOptions& options, OutputFormat output) {
 }
 
 Result<Way> ChooseWay(const QueryOptions& options) {
+  if (options.explain && options.answer_file != "-") {
+    return base::Error(base::ErrorCode::kInvalidInput,
+                       "--explain is printed, --output is for the answer: leave one of them away");
+  }
   ASSIGN_OR_RETURN(const auto chosen, ChooseFormat(options));
   const auto [format, output] = chosen;
   Way way;

@@ -223,7 +223,7 @@ Result<std::unique_ptr<StoreAccess>> OpenFolder(const Settings& settings, StoreU
 }  // namespace
 
 Result<std::unique_ptr<StoreAccess>> OpenStoreAccess(const Settings& settings, StoreUse use) {
-  if (settings.server_url != "auto") {
+  if (settings.server_url != "auto" && !settings.data_first) {
     if (!settings.data.empty()) {
       ASSIGN_OR_RETURN(const bool is_alone, NobodyListens(settings));
       if (is_alone) return OpenFolder(settings, use);
@@ -240,14 +240,12 @@ Result<std::unique_ptr<StoreAccess>> OpenStoreAccess(const Settings& settings, S
   auto folder = OpenFolder(settings, use);
   if (folder.ok() || folder.error().code() != ErrorCode::kUnavailable) return folder;
   // Another process has it: most likely the server of this machine.
+  const std::string server = settings.server_url == "auto" ? kUsualServer : settings.server_url;
   if (!settings.quiet) {
-    std::fprintf(stderr, "vesta: %s; asking %s\n",
-                 base::Printable(folder.error().message()).c_str(), kUsualServer);
+    std::fprintf(stderr, "vesta: %s is open in another process; asking %s\n",
+                 base::Printable(settings.data).c_str(), base::Printable(server).c_str());
   }
-  return OpenServer(settings, kUsualServer,
-                    ", and " + folder.error().message() +
-                        ": give the address of who has it by "
-                        "--server URL");
+  return OpenServer(settings, server, ", and " + folder.error().message());
 }
 
 }  // namespace vesta::cli
