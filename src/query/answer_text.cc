@@ -1,5 +1,7 @@
 // Answers as tables for people.
 #include <algorithm>
+#include <map>
+#include <numeric>
 #include <utility>
 
 #include "src/base/printable.h"
@@ -73,7 +75,7 @@ std::string BehindText(uint64_t rows, std::string_view what, const std::string& 
 }
 
 std::string TopRowsText(const About& about, const std::vector<TopRow>& rows, std::string_view title,
-                        size_t width_columns) {
+                        size_t width_columns, std::string_view without = "(without a name)") {
   if (rows.empty()) return {};
   const int64_t all = about.totals.empty() ? 0 : about.Shown(about.totals[0]);
   std::vector<int64_t> values = {all};
@@ -90,7 +92,7 @@ std::string TopRowsText(const About& about, const std::vector<TopRow>& rows, std
   for (const TopRow& row : rows) {
     const std::string binary =
         flame::BinaryText(row.binary.substr(row.binary.rfind('/') + 1), row.file);
-    const std::string plain = row.name.empty() ? "(without a name)" : Printable(row.name);
+    const std::string plain = row.name.empty() ? std::string(without) : Printable(row.name);
     const int64_t self = about.Shown(row.self), total = about.Shown(row.total);
     text += columns(format.Text(self), flame::PercentText(self, all), format.Text(total),
                     flame::PercentText(total, all));
@@ -107,9 +109,42 @@ std::string Text(const TopAnswer& answer, size_t width_columns) {
                                                                : std::string_view(answer.label);
   const About& about = answer.about;
   const std::string_view each = answer.by == TopBy::kFunction ? "function" : "row";
-  return Heading(about) + TopRowsText(about, answer.rows, title, width_columns) +
+  const std::string_view without = answer.by == TopBy::kFile    ? "(no file known)"
+                                   : answer.by == TopBy::kLabel ? "(none)"
+                                                                : "(without a name)";
+  return Heading(about) + TopRowsText(about, answer.rows, title, width_columns, without) +
          BehindText(answer.rows_behind, each,
                     flame::ScaledText(about.Shown(answer.self_behind), about.unit()) + " self");
+}
+
+// The nodes with the largest totals, each below its caller, of one caller the largest first.
+// Shape: node_count nodes where rows_max is 0; a node is never without those above it, since they
+//        have at least its total and stand before it.
+std::vector<uint32_t> LargestNodes(const flame::StackTree& tree, const std::vector<int64_t>& totals,
+                                   size_t rows_max) {
+  std::vector<uint32_t> order(totals.size());
+  std::iota(order.begin(), order.end(), uint32_t{0});
+  const auto is_larger = [&totals](uint32_t a, uint32_t b) { return totals[a] > totals[b]; };
+  std::ranges::stable_sort(order, is_larger);
+  if (rows_max != 0 && order.size() > rows_max) order.resize(rows_max);
+  std::vector<bool> is_kept(totals.size());
+  for (const uint32_t node : order) is_kept[node] = true;
+  std::vector<std::vector<uint32_t>> children(totals.size());
+  std::vector<uint32_t> path;  // by depth
+  for (uint32_t node = 0; node < totals.size(); ++node) {
+    path.resize(tree.depth[node]);
+    if (is_kept[node] && !path.empty()) children[path.back()].push_back(node);
+    path.push_back(node);
+  }
+  std::vector<uint32_t> shown, open = {0};
+  while (!open.empty()) {
+    const uint32_t node = open.back();
+    open.pop_back();
+    shown.push_back(node);
+    std::ranges::stable_sort(children[node], is_larger);
+    open.insert(open.end(), children[node].rbegin(), children[node].rend());
+  }
+  return shown;
 }
 
 // The functions of the tree, as a table; the rest of a cut is a row of its own.
@@ -132,9 +167,8 @@ std::string Text(const TreeAnswer& answer, size_t width_columns) {
   const flame::ValueFormat format = FormatFor(answer.about, totals);
   text += '\n' + PadLeft("total", kValueColumns) + ' ' + PadLeft("total%", kPercentColumns) + ' ' +
           PadLeft("self", kValueColumns) + "  frames\n";
-  const size_t shown =
-      answer.rows_max == 0 ? totals.size() : std::min(answer.rows_max, totals.size());
-  for (size_t node = 0; node < shown; ++node) {
+  const std::vector<uint32_t> shown = LargestNodes(tree, totals, answer.rows_max);
+  for (const uint32_t node : shown) {
     const std::string indent(tree.depth[node], ' ');
     text += PadLeft(format.Text(totals[node]), kValueColumns) + ' ' +
             PadLeft(flame::PercentText(totals[node], all), kPercentColumns) + ' ' +
@@ -143,7 +177,7 @@ std::string Text(const TreeAnswer& answer, size_t width_columns) {
                            2 * kValueColumns + kPercentColumns + 4) +
             '\n';
   }
-  return text + BehindText(totals.size() - shown, "node", "");
+  return text + BehindText(totals.size() - shown.size(), "node", "");
 }
 
 // Above a chart: when it begins and ends, as the hour, or as the day when it is longer than one.
@@ -221,22 +255,61 @@ std::string Text(const LabelsAnswer& answer, size_t) {
   return text + BehindText(answer.rows_behind, "label", "");
 }
 
-std::string Text(const ValuesAnswer& answer, size_t) {
+// The columns of a table of values: types that differ in their period only share one, types of one
+// name have their unit in the title.
+struct ValueColumn {
+  std::string title;
+  std::vector<size_t> types;
+};
+
+std::vector<ValueColumn> ColumnsOf(const std::vector<store::ProfileType>& types) {
+  std::map<std::pair<std::string, std::string>, size_t> column_of;
+  std::vector<ValueColumn> columns;
+  for (size_t i = 0; i < types.size(); ++i) {
+    const auto [known, is_new] =
+        column_of.try_emplace({types[i].type, types[i].unit}, columns.size());
+    if (is_new) columns.push_back({Printable(types[i].type), {}});
+    columns[known->second].types.push_back(i);
+  }
+  for (ValueColumn& column : columns) {
+    const store::ProfileType& first = types[column.types[0]];
+    const bool is_shared = std::ranges::any_of(types, [&first](const store::ProfileType& type) {
+      return type.type == first.type && type.unit != first.unit;
+    });
+    if (is_shared) column.title += ':' + Printable(first.unit);
+  }
+  return columns;
+}
+
+std::string Text(const ValuesAnswer& answer, size_t width_columns) {
+  const std::vector<ValueColumn> columns = ColumnsOf(answer.types);
   std::string text = Heading(answer.about) + '\n' + PadLeft("series", kCountColumns);
-  for (const store::ProfileType& type : answer.types)
-    text += ' ' + PadLeft(Printable(type.type), kValueColumns);
+  size_t used = kCountColumns + 2;
+  const auto wide = [](const ValueColumn& column) {
+    return std::max(flame::CountCharacters(column.title), kValueColumns);
+  };
+  for (const ValueColumn& column : columns) {
+    text += ' ' + PadLeft(column.title, wide(column));
+    used += wide(column) + 1;
+  }
+  const auto sum_text = [&](const std::vector<ValueCount>& sums, const ValueColumn& column) {
+    int64_t sum = 0;
+    for (const size_t type : column.types) sum = profile::AddSaturating(sum, sums[type].value);
+    return flame::ScaledText(sum, answer.types[column.types[0]].unit);
+  };
   text += "  " + Printable(answer.label) + '\n';
   for (const ValueRow& row : answer.rows) {
     text += PadLeft(std::to_string(row.series), kCountColumns);
-    for (size_t type = 0; type < answer.types.size(); ++type)
-      text += ' ' + PadLeft(flame::ScaledText(row.sums[type].value, answer.types[type].unit),
-                            kValueColumns);
-    text += "  " + (row.value.empty() ? "(none)" : Printable(row.value)) + '\n';
+    for (const ValueColumn& column : columns)
+      text += ' ' + PadLeft(sum_text(row.sums, column), wide(column));
+    text +=
+        "  " +
+        flame::FitName(row.value.empty() ? "(none)" : Printable(row.value), width_columns, used) +
+        '\n';
   }
   std::string behind;
-  for (size_t type = 0; type < answer.types.size(); ++type)
-    behind += (type == 0 ? "" : ", ") +
-              flame::ScaledText(answer.sums_behind[type].value, answer.types[type].unit);
+  for (const ValueColumn& column : columns)
+    behind += (behind.empty() ? "" : ", ") + sum_text(answer.sums_behind, column);
   return text + BehindText(answer.rows_behind, "value", behind);
 }
 

@@ -212,7 +212,7 @@ TEST(AskTest, TheDefaultTypeIsCpuElseTheOnlyOneElseAQuestion) {
     return about.type_name() + ':' + about.unit() +
            (about.notes.empty() ? "" : " " + about.notes[0]);
   };
-  EXPECT_EQ(tree("{}"), ": no series match in this range");
+  EXPECT_EQ(tree("{}"), ": nothing is stored in this range: ask for another one");
   Keep(wall, {}, kTime, store);
   EXPECT_EQ(tree("{}"), "wall:nanoseconds");
   EXPECT_EQ(tree("heap"), "heap: there is no heap here, but wall:nanoseconds (count: samples)");

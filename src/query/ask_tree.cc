@@ -1,6 +1,8 @@
 // Trees: merged, of two sides, callers and callees; and the lines of a function.
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "src/flame/sandwich.h"
@@ -133,6 +135,13 @@ std::vector<TopRow> FunctionRows(const flame::StackTree& tree, const std::vector
   return rows;
 }
 
+std::string NotFoundText(const Request& request) {
+  if (request.function_is_pattern)
+    return "no function here has /" + request.function + "/ in its name; (?i) ignores case";
+  return "no function here is called " + request.function + "; /" + request.function +
+         "/ finds it within longer names";
+}
+
 base::Result<Answer> AskTree(Asking& asking) {
   const Request& request = asking.request();
   const bool is_plain = request.question == Question::kTree;
@@ -150,7 +159,7 @@ base::Result<Answer> AskTree(Asking& asking) {
   } else if (!is_plain) {
     ASSIGN_OR_RETURN(const std::vector<bool> wanted, FindFunctions(request, answer.tree));
     answer.functions = FunctionRows(answer.tree, wanted);
-    if (answer.functions.empty()) asking.AddNote("no function here is called " + request.function);
+    if (answer.functions.empty()) asking.AddNote(NotFoundText(request));
     answer.tree = request.question == Question::kCallers ? flame::CallersOf(answer.tree, wanted)
                                                          : flame::CalleesOf(answer.tree, wanted);
     answer.nodes_all = answer.tree.node_count();
@@ -160,6 +169,28 @@ base::Result<Answer> AskTree(Asking& asking) {
   return Answer(std::move(answer));
 }
 
+// Leaves the lines with the largest self and total, in the order of the file.
+void CutLines(size_t rows_max, LinesAnswer& answer) {
+  if (rows_max == 0 || answer.rows.size() <= rows_max) return;
+  std::vector<size_t> order(answer.rows.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto key = [&answer](size_t i) {
+    const LineRow& row = answer.rows[i];
+    return std::tuple(row.self.value, row.self.count, row.total.value, row.total.count);
+  };
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return key(a) > key(b); });
+  std::ranges::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(rows_max));
+  std::vector<LineRow> kept;
+  for (size_t i = 0; i < rows_max; ++i) kept.push_back(std::move(answer.rows[order[i]]));
+  for (size_t i = rows_max; i < order.size(); ++i) {
+    const ValueCount& self = answer.rows[order[i]].self;
+    answer.self_behind.value = profile::AddSaturating(answer.self_behind.value, self.value);
+    answer.self_behind.count = profile::AddSaturating(answer.self_behind.count, self.count);
+  }
+  answer.rows_behind = order.size() - rows_max;
+  answer.rows = std::move(kept);
+}
+
 base::Result<Answer> AskLines(Asking& asking) {
   const Request& request = asking.request();
   ASSIGN_OR_RETURN(const MadeTree made, MakeTree(asking, 0, true));
@@ -167,7 +198,7 @@ base::Result<Answer> AskLines(Asking& asking) {
   ASSIGN_OR_RETURN(const std::vector<bool> wanted, FindFunctions(request, tree));
   LinesAnswer answer;
   answer.functions = FunctionRows(tree, wanted);
-  if (answer.functions.empty()) asking.AddNote("no function here is called " + request.function);
+  if (answer.functions.empty()) asking.AddNote(NotFoundText(request));
   for (size_t i = 0; i < tree.lines.size(); ++i) {
     const flame::TreeLine& line = tree.lines[i];
     if (!wanted[line.function]) continue;
@@ -177,14 +208,12 @@ base::Result<Answer> AskLines(Asking& asking) {
                 line.line,
                 ColumnsAt(tree, tree.line_self, i, 0),
                 ColumnsAt(tree, tree.line_total, i, 0)};
-    if (request.rows_max == 0 || answer.rows.size() < request.rows_max) {
-      answer.rows.push_back(std::move(row));
-      continue;
-    }
-    ++answer.rows_behind;
-    answer.self_behind.value = profile::AddSaturating(answer.self_behind.value, row.self.value);
-    answer.self_behind.count = profile::AddSaturating(answer.self_behind.count, row.self.count);
+    answer.rows.push_back(std::move(row));
   }
+  if (answer.rows.empty() && !answer.functions.empty())
+    asking.AddNote(
+        "its lines are not known: the profile, or the binary's debug information, lacks them");
+  CutLines(request.rows_max, answer);
   answer.about = asking.TakeAbout();
   return Answer(std::move(answer));
 }

@@ -26,14 +26,20 @@ constexpr int64_t kNiceStepsMs[] = {
 constexpr std::string_view kDefaultType = "cpu";
 
 std::string TypeText(const ProfileType& type) {
-  std::string text = type.type + ':' + type.unit;
+  // As it may be typed.
+  Selector selector;
+  selector.type = type.type;
+  selector.unit = type.unit;
+  std::string text = SelectorText(selector);
   if (!type.count_type.empty()) text += " (count: " + type.count_type + ')';
   return text;
 }
 
 std::string ListText(const std::set<ProfileType>& types) {
+  std::set<std::string> texts;  // types that differ in their period only are one
+  for (const ProfileType& type : types) texts.insert(TypeText(type));
   std::string text;
-  for (const ProfileType& type : types) text += (text.empty() ? "" : ", ") + TypeText(type);
+  for (const std::string& one : texts) text += (text.empty() ? "" : ", ") + one;
   return text.empty() ? "nothing" : text;
 }
 
@@ -97,13 +103,48 @@ class Planner {
       for (const store::SeriesTotal& row : side) distinct.insert(row.series);
       plan_.series.push_back(distinct.size());
     }
-    if (std::ranges::all_of(plan_.series, [](uint64_t count) { return count == 0; }) &&
-        plan_.notes.empty())
-      plan_.notes.push_back("no series match in this range");
+    if (std::ranges::all_of(plan_.series, [](uint64_t count) { return count == 0; })) {
+      if (plan_.notes.empty()) NoteWhyEmpty();
+    } else {
+      NoteUnknownGroups();
+    }
     return std::move(plan_);
   }
 
  private:
+  // Nothing at all, a label that is not there, or values that are not.
+  void NoteWhyEmpty() {
+    const TimeRange& range = plan_.ranges.back();
+    if (listing_.series.back().empty()) {
+      plan_.notes.push_back(range.from_unix_ms >= request_.now_unix_ms
+                                ? "this range is in the future; times are UTC"
+                                : "nothing is stored in this range: ask for another one");
+      return;
+    }
+    for (const Matcher& matcher : request_.selectors.back().matchers) {
+      if (IsTaskLabel(matcher.name) || HasLabel(matcher.name)) continue;
+      plan_.notes.push_back("no series here has the label " + matcher.name +
+                            ": ask for the labels that there are");
+      return;
+    }
+    plan_.notes.push_back("no series match in this range, of " +
+                          std::to_string(listing_.labels.size()) +
+                          " that there are: ask for the values of the labels");
+  }
+
+  bool HasLabel(std::string_view name) const {
+    return std::ranges::any_of(listing_.labels, [name](const auto& series) {
+      return !LabelValue(series.second, name).empty();
+    });
+  }
+
+  void NoteUnknownGroups() {
+    for (const std::string& name : plan_.by) {
+      if (IsTaskLabel(name) || HasLabel(name)) continue;
+      plan_.notes.push_back("no series here has the label " + name);
+    }
+  }
+
   base::Result<void> SelectSeries(size_t side) {
     const Selector& selector = request_.selectors[side];
     ASSIGN_OR_RETURN(const LabelMatcher matcher, LabelMatcher::Compile(selector.matchers));

@@ -57,6 +57,10 @@ base::Result<void> ReadGroups(const RequestText& text, Request& request) {
       request.top_by = TopBy::kFile;
     } else if (*text.by == "binary") {
       request.top_by = TopBy::kBinary;
+    } else if (text.by->find(',') != std::string::npos) {
+      return Bad("by",
+                 "a table is by one of function, file, binary or a label; a series and the "
+                 "first frames of a tree take several labels");
     } else {
       request.top_by = TopBy::kLabel;
       request.label = StoredLabelName(*text.by);

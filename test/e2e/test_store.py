@@ -179,13 +179,26 @@ def test_callers_callees_and_lines_of_a_function(shop):
     by_line = {row["line"]: row["self"]["value"] for row in lines["rows"]}
     assert by_line == {77: 600 * PERIOD_NS, 79: 200 * PERIOD_NS}
     done = shop.run("query", SHOP, "--function", "no_such", "--callers")
-    assert "no function here is called no_such" in done.stdout
+    assert "no function here is called no_such; /no_such/" in done.stdout
+    # Cut tables have the largest: not the first by name, nor by number.
+    cut = shop.run("query", SHOP, "--function", "/./", "--callees", "-n", "3").stdout
+    shares = [line.split()[1] for line in cut.split("frames\n")[1].splitlines()[:3]]
+    assert shares == sorted(shares, key=lambda share: -float(share.rstrip("%"))), cut
+    one = json.loads(shop.run("query", SHOP, "--function", "/./", "--lines", "-n", "1",
+                              "--json").stdout)
+    every = json.loads(shop.run("query", SHOP, "--function", "/./", "--lines", "-n", "1000",
+                                "--json").stdout)
+    assert one["rows"][0]["self"] == max((row["self"] for row in every["rows"]),
+                                         key=lambda self: self["value"])
+    assert one["rows_behind"] == len(every["rows"]) - 1
 
 
-def test_explain_says_what_each_step_reads(shop):
+def test_explain_says_what_each_step_reads(shop, folder):
     done = shop.run("query", SHOP, "--explain")
     assert "series" in done.stdout and "read" in done.stdout
     assert json.loads(shop.run("query", SHOP, "--explain", "--json").stdout)
+    done = shop.run("query", SHOP, "--explain", "-o", f"{folder}/x.html", code=125)
+    assert "--output" in done.stderr
 
 
 def test_tables_fit_the_terminal(shop):
@@ -300,6 +313,34 @@ def test_import_says_of_each_file_what_became_of_it(fresh, folder):
     assert f"vesta import: {bad}: " in done.stderr and "none.pb.gz" in done.stderr
     done = server.run("import", good[0], "--label", "service=x\x1b[31m", code=0)
     assert "\x1b" not in done.stdout + server.run("labels", "service").stdout
+
+
+def test_a_time_that_is_given_wins_over_that_of_the_file_but_not_of_an_export(fresh, folder):
+    server = fresh()
+    files = write_versions(folder)
+    day_ago = ("--from", "-25h", "--to", "-23h", "--json")
+
+    def total(service):
+        answer = json.loads(server.run("query", f'cpu{{service="{service}"}}', *day_ago).stdout)
+        return answer["sides"][0]["total"]["value"]
+
+    server.run("import", files[0], "--label", "service=a", "--at", "-1d")
+    assert total("a") == 10_000 * PERIOD_NS
+    server.run("import", files[0], "--label", "service=b")
+    assert total("b") == 0
+    server.run("export", 'cpu{service="b"}', "-o", f"{folder}/b.tar")
+    server.run("import", f"{folder}/b.tar", "--label", "service=c", "--at", "-1d")
+    assert total("c") == 0
+
+
+def test_a_folder_that_is_typed_wins_over_the_server_of_the_environment(fresh, folder):
+    server = fresh()
+    data = f"{folder}/other"
+    server.run("import", write_versions(folder)[0], "--label", "service=other", "--data", data)
+    assert '"other"' in alone(folder, "labels", "service", "--json", "--data", data).stdout
+    assert '"other"' not in server.run("labels", "service", "--json").stdout
+    # Whoever has the folder open is asked.
+    assert server.run("labels", "--data", server.data).stdout
 
 
 def test_files_without_a_time_are_of_when_they_say(fresh, folder):
@@ -427,6 +468,10 @@ def test_a_wrong_query_is_told_with_its_place(shop, folder):
     assert done.stderr.startswith("vesta query: ") and re.search(r"\b1[23]\b", done.stderr), \
         done.stderr
     assert "there is no gpu here, but cpu" in shop.run("query", "gpu").stdout
+    assert "label srvice" in shop.run("query", 'cpu{srvice="shop"}').stdout
+    assert "label nope" in shop.run("query", SHOP, "--by", "nope").stdout
+    assert "in the future" in shop.run("query", SHOP, "--from", "now+1h", "--to", "now+2h").stdout
+    assert "one of" in shop.run("query", SHOP, "--by", "service,version", code=125).stderr
     done = shop.run("query", "cpu", "--from", "soon", code=125)
     assert "from" in done.stderr and "soon" in done.stderr
     done = shop.run("query", "cpu", "-o", f"{folder}/no/x.html", code=125)
