@@ -146,7 +146,7 @@ TEST_F(ParquetRowsTest, GivesOnlyTheColumnsAskedFor) {
 TEST_F(ParquetRowsTest, SummaryTellsRowsAndBounds) {
   RowValues rows = RandomRows(1000, 40, 3);
   rows.Add(1, 45, 0, 0, -5, 1);
-  rows.Add(1, 2, 0, 0, int64_t{1} << 50, 1);
+  rows.Add(71, 2, 7'002, 700'003, int64_t{1} << 50, 1);
   auto summary = SummarizeRows(*db_, Seal(rows, "a.parquet"));
   ASSERT_TRUE(summary.ok()) << summary.error().message();
   EXPECT_EQ(summary->rows, 1002U);
@@ -155,6 +155,9 @@ TEST_F(ParquetRowsTest, SummaryTellsRowsAndBounds) {
   EXPECT_EQ(summary->time_unix_ms_max, int64_t{1} << 50);
   EXPECT_EQ(summary->series_min, 0U);
   EXPECT_EQ(summary->series_max, 45U);
+  EXPECT_EQ(summary->type_max, 71U);
+  EXPECT_EQ(summary->task_max, 7'002U);
+  EXPECT_EQ(summary->stack_max, 700'003U);
   auto empty = SummarizeRows(*db_, Seal(RowValues(), "empty.parquet"));
   ASSERT_TRUE(empty.ok()) << empty.error().message();
   EXPECT_EQ(empty->rows, 0U);
