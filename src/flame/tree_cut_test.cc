@@ -14,7 +14,6 @@ struct Node {
   std::vector<int64_t> self;
   std::vector<int64_t> total;
   std::vector<int64_t> children;  // their totals
-  friend bool operator==(const Node&, const Node&) = default;
 };
 // A node's path of names, images, files and kinds tells it apart.
 using Nodes = std::map<std::string, Node>;

@@ -13,7 +13,7 @@ constexpr uint64_t kLast = std::numeric_limits<uint64_t>::max();
 
 TEST(SequenceSet, NumbersThatFollowEachOtherAreOneRange) {
   SequenceSet set;
-  for (const uint64_t sequence : {5, 7, 6, 1, 2, 9}) EXPECT_TRUE(set.Add(sequence));
+  for (const uint64_t sequence : {5u, 7u, 6u, 1u, 2u, 9u}) EXPECT_TRUE(set.Add(sequence));
   EXPECT_FALSE(set.Add(6));
   EXPECT_EQ(set.ranges(), (std::map<uint64_t, uint64_t>{{1, 2}, {5, 7}, {9, 9}}));
   EXPECT_TRUE(set.AddRange(2, 8));

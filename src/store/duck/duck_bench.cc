@@ -104,7 +104,7 @@ class Rows {
 };
 
 void BenchAppend(const DuckDb& db, const std::string& folder, size_t total) {
-  for (const size_t commit_rows : {200, 1000, 2000, 10000, 100000}) {
+  for (const size_t commit_rows : {200u, 1000u, 2000u, 10000u, 100000u}) {
     const size_t rows_all = commit_rows == 200 ? total / 5 : total;
     const std::string path = folder + "/hot.duckdb";
     std::remove(path.c_str());
