@@ -14,6 +14,8 @@
 	X(received, RECEIVED, "samples seen by the kernel program")                                \
 	X(excluded_idle, EXCLUDED, "the idle task")                                                \
 	X(excluded_filter, EXCLUDED, "not one of the chosen processes")                            \
+	X(excluded_opted_out, EXCLUDED, "the process does not want to be sampled (VESTA_PROFILE=off)") \
+	X(excluded_by_rule, EXCLUDED, "the process is one of those that --exclude names")          \
 	X(kept, KEPT, "samples sent to the agent")                                                 \
 	X(dropped_ring_full, DROPPED, "the ring to the agent was full: raise --ring-size, or lower --frequency") \
 	X(dropped_nested, DROPPED, "the sample interrupted another one on the same CPU")           \

@@ -7,6 +7,7 @@
 
 #include "abi/counters.h"
 #include "abi/sample.h"
+#include "abi/task_identity.h"
 #include "abi/unwind.h"
 
 /* Sizes are set by the agent before load. */
@@ -68,6 +69,16 @@ struct {
 	__type(value, __u8);
 } chosen_processes SEC(".maps");
 
+/* tgid -> a process whose ticks are excluded. An entry holds for one incarnation only: after an exec, or
+ * when the pid belongs to another process, ticks go to the agent again, which then looks. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, struct abi_unwanted);
+} unwanted_processes SEC(".maps");
+
 const volatile __u8 filter_by_process = 0;
 /* A full ring wakes the agent; below half it polls by time. */
 const volatile __u32 ring_bytes = 0;
@@ -79,6 +90,8 @@ const volatile __u32 stack_copy_pages = ABI_STACK_COPY_PAGES_MAX;
 volatile __u64 tick_weight_q16 = 1 << 16;
 /* Not while the agent saves its own time. */
 volatile __u32 stack_copies_allowed = 1;
+/* Entries of unwanted_processes: without one, no tick looks. */
+volatile __u32 unwanted_count = 0;
 
 static __always_inline void count(struct abi_counter_page *page, enum abi_counter counter,
 				  __u64 amount)

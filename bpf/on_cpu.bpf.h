@@ -159,6 +159,25 @@ static __always_inline void read_task(struct task_facts *facts)
 	}
 }
 
+/* Counts the tick where it is excluded. */
+static __always_inline int is_unwanted(__u32 tgid, const struct task_facts *facts,
+				       struct abi_counter_page *page)
+{
+	struct abi_unwanted *unwanted;
+
+	if (unwanted_count == 0)
+		return 0;
+	unwanted = bpf_map_lookup_elem(&unwanted_processes, &tgid);
+	if (!unwanted || unwanted->exec_id != facts->exec_id ||
+	    unwanted->start_boot_ns != facts->start_boot_ns)
+		return 0;
+	if (unwanted->reason == ABI_UNWANTED_BY_RULE)
+		count(page, ABI_COUNTER_excluded_by_rule, 1);
+	else
+		count(page, ABI_COUNTER_excluded_opted_out, 1);
+	return 1;
+}
+
 /* The parent of a process that was forked and has not called exec since: until then both have the
  * same images at the same places. 0 after the exec. */
 static __always_inline __u32 parent_with_same_images(void)
@@ -392,6 +411,9 @@ static __always_inline int take_sample(void *context, int has_bpf_loop)
 		count(page, ABI_COUNTER_excluded_filter, 1);
 		return 0;
 	}
+	read_task(&facts);
+	if (is_unwanted(tgid, &facts, page))
+		return 0;
 	if (s->in_use) {
 		count(page, ABI_COUNTER_dropped_nested, 1);
 		return 0;
@@ -399,11 +421,13 @@ static __always_inline int take_sample(void *context, int has_bpf_loop)
 	s->in_use = 1;
 
 	s->sample.time_mono_ns = bpf_ktime_get_ns();
-	read_task(&facts);
 	in_kernel_mode = !compat_interrupted_in_user_mode(context);
 	take_user_stack(s, &facts, tgid, page, in_kernel_mode, has_bpf_loop);
 
-	frames_bytes = s->walk.frame_count * sizeof(struct abi_frame);
+	/* Verifiers before Linux 6.9 do not see that a check of a number holds for a copy of it that was
+	 * put on the stack before; a mask goes with it. */
+	frames_bytes = (s->walk.frame_count & (2 * ABI_USER_FRAMES_MAX - 1)) *
+		       sizeof(struct abi_frame);
 	if (frames_bytes > FRAMES_BYTES_MAX)
 		frames_bytes = FRAMES_BYTES_MAX;
 	/* Asking for a kernel stack costs something even where there is none. */

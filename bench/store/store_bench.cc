@@ -38,6 +38,8 @@ using vesta::query::Question;
 using vesta::query::RequestText;
 using vesta::store::DiskStore;
 
+constexpr uint64_t kQueryMemoryBytes = uint64_t{256} << 20;
+
 struct Push {
   uint64_t offset = 0;
   uint64_t bytes = 0;
@@ -121,7 +123,10 @@ void MeasureQuestion(JsonWriter& json, DiskStore& store, const std::vector<Push>
     }
     const auto start = std::chrono::steady_clock::now();
     const auto request = Need(vesta::query::MakeRequest(question, text, 0));
-    bytes = vesta::query::AnswerJson(Need(vesta::query::Ask(store, request))).size();
+    vesta::base::ByteBudget memory(kQueryMemoryBytes);  // as the server's
+    vesta::query::AskOptions options;
+    options.limits.memory = &memory;
+    bytes = vesta::query::AnswerJson(Need(vesta::query::Ask(store, request, options))).size();
     const std::chrono::duration<double, std::milli> elapsed =
         std::chrono::steady_clock::now() - start;
     times_ms.push_back(elapsed.count());
@@ -169,6 +174,10 @@ void MeasureQuestions(JsonWriter& json, DiskStore& store, const std::vector<Push
   MeasureQuestion(json, store, pushes, "label_values", Question::kValues, values, runs);
   MeasureQuestion(json, store, pushes, "diff_7d", Question::kDiff, diff, runs);
   MeasureQuestion(json, store, pushes, "fleet_top_7d", Question::kTop, fleet, runs);
+  RequestText fleet_tree = week;
+  fleet_tree.query = "cpu{}";
+  MeasureQuestion(json, store, pushes, "fleet_tree_7d", Question::kTree, fleet_tree,
+                  std::min<size_t>(runs, 3));
 }
 
 }  // namespace
@@ -199,10 +208,12 @@ int main(int argc, char** argv) {
     const double before = CpuSeconds();
     const uint64_t rows = Ingest(*store, argv[2], pushes, connections);
     const double acknowledged = CpuSeconds();
+    const uint64_t commits = store->disk_status().commits;
     Need(store->Settle());
     const double settled = CpuSeconds();
     json.Key("rows").Uint(rows);
     json.Key("rows_per_cpu_s").Double(static_cast<double>(rows) / (acknowledged - before));
+    json.Key("commits").Uint(commits);
     json.Key("settle_cpu_s").Double(settled - acknowledged);
     json.Key("disk_bytes_per_row")
         .Double(static_cast<double>(store->Status().disk_bytes) / static_cast<double>(rows));

@@ -64,6 +64,12 @@ uint64_t IndexingNsPerS(uint32_t limit_milli_percent, uint32_t cpus) {
   return uint64_t{limit_milli_percent} * cpus * 1'000'000'000 / 100'000 / 2;
 }
 
+uint64_t ProcessCpuNs() {
+  timespec used{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(used.tv_nsec);
+}
+
 std::string_view CommOf(const abi_sample& sample) {
   return {sample.comm, ::strnlen(sample.comm, sizeof(sample.comm))};
 }
@@ -111,7 +117,7 @@ Agent::Agent(const AgentOptions& options, const Budget& budget,
       ring_bytes_(RingBytes(options)),
       source_(std::move(source)),
       images_(proc_, {}),
-      processes_(proc_, images_, {}),
+      processes_(proc_, images_, {.exclusion_rule = options.exclusion_rule}),
       namer_(images_, options.naming),
       publisher_(source_->kernel_tables()),
       tables_(source_->kernel_tables(), budget.table_bytes,
@@ -119,11 +125,15 @@ Agent::Agent(const AgentOptions& options, const Budget& budget,
       finders_([this](uint32_t image_id) { return OpenFrameFinder(image_id); }, {}),
       finisher_(source_->kernel_tables(), finders_),
       generated_names_("/proc", {.kept_bytes_max = budget.generated_names_bytes}),
+      unwanted_([this](uint32_t pid, const abi_unwanted* unwanted) {
+        return source_->SetUnwanted(pid, unwanted);
+      }),
       aggregator_(budget.aggregate_bytes),
       governor_({options.cpu_limit_milli_percent, options.frequency_hz}) {}
 
 base::Result<void> Agent::Start() {
   LearnProcesses();
+  taken_until_mono_ns_ = proc_.NowMonoNs();
   RETURN_IF_ERROR(source_->Start());
   ObeyCpuLimit(proc_.NowMonoNs());
   return {};
@@ -154,7 +164,13 @@ void Agent::Stop() {
 
 void Agent::TakeBatch() {
   const uint64_t asked_before = finish_book_.asked;
+  const uint64_t asked_mono_ns = proc_.NowMonoNs();
   source_->Take(batch_);
+  if (!batch_.more) taken_until_mono_ns_ = std::max(taken_until_mono_ns_, asked_mono_ns);
+  if (!batch_.samples.empty()) {
+    const uint64_t last_mono_ns = batch_.samples.back().sample->time_mono_ns;
+    taken_until_mono_ns_ = std::max(taken_until_mono_ns_, last_mono_ns);
+  }
   const uint64_t now_mono_ns = proc_.NowMonoNs();
   if (now_mono_ns - grace_started_mono_ns_ >= kGraceNs) {
     grace_started_mono_ns_ = now_mono_ns;
@@ -233,6 +249,11 @@ void Agent::TakeSample(const source::SampleRecord& record) {
   const process::TaskId task =
       processes_.TaskOf({sample.tgid, sample.process_start_boot_ns, sample.exec_id,
                          sample.time_mono_ns, CommOf(sample)});
+  if (const process::TaskInfo& info = processes_.task(task);
+      info.exclusion != process::Exclusion::kNone) {
+    unwanted_.Note(info, sample);
+    return;
+  }
   auto reason = static_cast<abi_stop_reason>(sample.stop_reason);
   std::span<const abi_frame> user = record.user;
   unwind::FinishedWalk finished;
@@ -243,7 +264,8 @@ void Agent::TakeSample(const source::SampleRecord& record) {
   }
   user = unwind::WithoutWrongGuess(user, reason);
 
-  uint64_t kept_time_mono_ns = 0;  // matters only where code moves
+  // Matters where code moves, too.
+  uint64_t kept_time_mono_ns = options_.keep_times ? sample.time_mono_ns : 0;
   frames_.clear();
   for (size_t i = 0; i < record.kernel.size(); ++i) {
     // The kernel's own walk gives return addresses as they are.
@@ -320,6 +342,7 @@ void Agent::PublishChanged() {
 void Agent::Publish(uint32_t pid) {
   if (described_pid_ == pid) described_pid_ = 0;
   const process::Process* process = processes_.Find(pid);
+  if (process == nullptr || process->exited) unwanted_.Forget(pid);
   // The count of execs may be unknown yet; the first sample brings it.
   if (process == nullptr || process->exited || process->is_kernel_thread || process->exec_id == 0) {
     publisher_.Remove(pid);
@@ -377,6 +400,10 @@ base::Result<std::unique_ptr<object::FrameFinder>> Agent::OpenFrameFinder(uint32
 }
 
 uint64_t Agent::memory_bytes() const {
+  if (options_.shares_process) {
+    return kBaseBytes + ring_bytes_ + tables_.used_bytes() + aggregator_.memory_bytes() +
+           generated_names_.memory_bytes() + finders_.memory_bytes();
+  }
   uint64_t resident_pages = 0;
   // Second number of statm: resident pages, mapped tables and rings included.
   if (const auto statm = base::ReadSmallFile("/proc/self/statm"); statm.ok()) {
@@ -389,10 +416,8 @@ uint64_t Agent::memory_bytes() const {
 }
 
 void Agent::ObeyCpuLimit(uint64_t now_mono_ns) {
-  timespec used{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-  const uint64_t own_ns = static_cast<uint64_t>(used.tv_sec) * 1'000'000'000 +
-                          static_cast<uint64_t>(used.tv_nsec) + namer_.helper_cpu_ns();
+  const uint64_t own_ns =
+      (options_.own_cpu_ns ? options_.own_cpu_ns() : ProcessCpuNs()) + namer_.helper_cpu_ns();
   const uint64_t program_ns = source_->ReadBook().page.value[ABI_COUNTER_program_time_ns];
   const uint32_t before = governor_.step();
   const uint32_t step = governor_.Take({now_mono_ns, own_ns, program_ns, cpus_});
@@ -405,12 +430,26 @@ void Agent::SetLevel(const limits::Level& level) {
   level_ = level;
   source_->SetRateShift(level.rate_shift);
   source_->AllowStackCopies(level.extras);
+  if (is_paused_) return;
   if (was_sampling && !level.sampling) source_->Pause();
-  if (!was_sampling && level.sampling) {
-    // A CPU that cannot be opened now is tried again in a second.
-    static_cast<void>(source_->Resume().ok());
-    LearnProcesses();
+  if (!was_sampling && level.sampling) ResumeSource();
+}
+
+void Agent::SetPaused(bool is_paused) {
+  if (is_paused == is_paused_) return;
+  is_paused_ = is_paused;
+  if (!level_.sampling) return;  // it does not sample as it is
+  if (is_paused_) {
+    source_->Pause();
+  } else {
+    ResumeSource();
   }
+}
+
+void Agent::ResumeSource() {
+  // A CPU that cannot be opened now is tried again in a second.
+  static_cast<void>(source_->Resume().ok());
+  LearnProcesses();
 }
 
 // Only when no sample is on its way: what is needed is then known.
@@ -419,6 +458,7 @@ void Agent::RecycleImages() {
   processes_.MarkImages(needed);
   aggregator_.MarkImages(needed);
   for (const auto& [code, addresses] : generated_code_) needed[code.value()] = true;
+  if (mark_held_images_) mark_held_images_(needed);
   // All that is kept by an image's number has to forget it here.
   for (const profile::ImageId id : images_.Recycle(std::move(needed))) {
     tables_.Forget(id.value());
@@ -434,6 +474,7 @@ void Agent::Housekeep(uint64_t now_mono_ns) {
     cpus_ = static_cast<uint32_t>(*cpus);
   }
   images_.ReleaseMounts();
+  unwanted_.Review(now_mono_ns);
   ObeyCpuLimit(now_mono_ns);
   refused_pids_.clear();
   for (const uint32_t pid : no_copy_pids_) publisher_.AllowStackCopies(pid, true);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -17,6 +18,7 @@
 #include "src/agent/process/process_table.h"
 #include "src/agent/runtime/generated_code_runtime.h"
 #include "src/agent/source/kernel_source.h"
+#include "src/agent/unwanted_processes.h"
 #include "src/agent/unwind/frame_finder_cache.h"
 #include "src/agent/unwind/process_publisher.h"
 #include "src/agent/unwind/rule_copy_limit.h"
@@ -31,13 +33,22 @@ struct AgentOptions {
   uint32_t frequency_hz = 99;
   uint64_t ring_bytes = 0;  // 0 = by the number of CPUs and the frequency
   uint64_t memory_limit_bytes = 100u << 20;
+  // There is more in this process than the agent: the limit is of what the agent's parts count,
+  // else of all that is resident.
+  bool shares_process = false;
   uint64_t table_budget_bytes = 0;             // 0 = a share of the memory limit
   uint32_t cpu_limit_milli_percent = 100'000;  // of all CPUs together
   std::vector<uint32_t> pids;                  // with chosen_processes_only
   bool chosen_processes_only = false;
   bool follow_children = false;  // children of chosen processes are chosen too
+  // Every sample keeps its own time, for rows of a batch; else only those of code that moves do.
+  bool keep_times = false;
   source::WalkerLoop loop = source::WalkerLoop::kAuto;
   naming::Namer::Options naming;
+  process::ExclusionRule exclusion_rule = nullptr;  // besides those that have opted out
+  // CPU time of what counts against the limit, besides the kernel programs and the processes that
+  // build indexes; nothing = that of this whole process.
+  std::function<uint64_t()> own_cpu_ns = {};
 };
 
 // What the agent did to finish the kernel's walks.
@@ -62,6 +73,12 @@ class Agent {
   // Stops sampling and takes in what is still on its way.
   void Stop();
 
+  // While it is paused nothing is sampled and no news of processes is collected.
+  void SetPaused(bool is_paused);
+  // Marks, by id, images that somebody outside remembers; asked before numbers are used again.
+  void SetImageHolder(std::function<void(std::vector<bool>& needed)> mark_images) {
+    mark_held_images_ = std::move(mark_images);
+  }
   base::Result<void> ChooseProcess(uint32_t pid) { return source_->ChooseProcess(pid); }
 
   aggregate::Aggregator& aggregator() { return aggregator_; }
@@ -75,10 +92,17 @@ class Agent {
   const unwind::TableStore& tables() const { return tables_; }
   const unwind::PublisherBook& publisher_book() const { return publisher_.book(); }
   const unwind::RuleCopyLimit& rule_copy_limit() const { return rule_copy_limit_; }
+  // Samples of processes that are not to be sampled, from before the kernel knew.
+  const UnwantedProcesses::Counts& excluded() const { return unwanted_.counts(); }
   const FinishBook& finish_book() const { return finish_book_; }
   // Says what was given up, or done again, to stay within the CPU limit.
   limits::CpuGovernor& governor() { return governor_; }
   uint64_t memory_bytes() const;
+  // Samples up to this moment have been taken in, and none of a later one; before the first Poll,
+  // when sampling began.
+  uint64_t taken_until_mono_ns() const { return taken_until_mono_ns_; }
+  // CPUs that tick, or did before sampling was stopped.
+  uint32_t cpu_count() const { return cpus_; }
 
  private:
   struct Budget {
@@ -95,6 +119,7 @@ class Agent {
   void LearnProcesses();
   void ObeyCpuLimit(uint64_t now_mono_ns);
   void SetLevel(const limits::Level& level);
+  void ResumeSource();
   void TakeBatch();
   void TakeSample(const source::SampleRecord& record);
   unwind::FinishedWalk FinishWalk(const source::SampleRecord& record);
@@ -113,6 +138,7 @@ class Agent {
   void ReadGeneratedNames();
 
   AgentOptions options_;
+  std::function<void(std::vector<bool>&)> mark_held_images_;
   Budget budget_;
   uint64_t ring_bytes_;
   std::unique_ptr<source::KernelSource> source_;
@@ -126,10 +152,13 @@ class Agent {
   unwind::WalkFinisher finisher_;
   unwind::RuleCopyLimit rule_copy_limit_;
   runtime::GeneratedCodeRuntime generated_names_;
+  UnwantedProcesses unwanted_;
   aggregate::Aggregator aggregator_;
   limits::CpuGovernor governor_;
   limits::Level level_;  // that we are at
-  uint32_t cpus_ = 1;    // that tick, or did before sampling was stopped
+  bool is_paused_ = false;
+  uint32_t cpus_ = 1;
+  uint64_t taken_until_mono_ns_ = 0;
 
   source::KernelBatch batch_;
   std::vector<profile::Frame> frames_;

@@ -32,7 +32,7 @@ void MovedCode::SortTimes() {
   parts_.resize(aggregator_.times().size());
   std::vector<uint32_t> next(first_part_.begin(), first_part_.end() - 1);
   for (const aggregate::TimedValue& each : aggregator_.times()) {
-    parts_[next[each.row]++] = {each.time_mono_ns, each.value};
+    parts_[next[each.row]++] = {each.time_mono_ns, each.value, 1};
   }
 }
 
@@ -40,7 +40,7 @@ std::vector<MovedCode::Part> MovedCode::PartsOf(uint32_t row) {
   if (first_part_.empty()) SortTimes();
   std::vector<Part> parts(parts_.begin() + first_part_[row], parts_.begin() + first_part_[row + 1]);
   uint64_t without_time = aggregator_.rows()[row].value;
-  Part last{~uint64_t{0}, 0};
+  Part last{~uint64_t{0}, 0, aggregator_.rows()[row].count - parts.size()};
   for (const Part& part : parts) {
     without_time -= std::min(without_time, part.value);
     last.time_mono_ns = part.time_mono_ns;

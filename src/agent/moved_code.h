@@ -34,10 +34,12 @@ class MovedCode {
   profile::LocationId LocationAt(uint32_t node, uint64_t time_mono_ns,
                                  profile::LocationId otherwise) const;
 
-  // The row's value by the times of its samples. Samples without a time go with the row's last.
+  // The row's value by the times of its samples. Samples without a time are one part with the
+  // row's last time, or the largest number when none of them has one.
   struct Part {
     uint64_t time_mono_ns = 0;
     uint64_t value = 0;
+    uint64_t count = 1;  // samples
   };
   std::vector<Part> PartsOf(uint32_t row);
 

@@ -19,6 +19,8 @@ const char* ErrorCodeName(ErrorCode code) {
       return "corrupt";
     case ErrorCode::kUnavailable:
       return "unavailable";
+    case ErrorCode::kBusy:
+      return "busy";
     case ErrorCode::kUnsupported:
       return "unsupported";
     case ErrorCode::kInternal:

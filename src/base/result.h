@@ -20,6 +20,7 @@ enum class ErrorCode {
   kExhausted,    // a limit of ours was reached
   kCorrupt,      // foreign or stored bytes do not follow their format
   kUnavailable,  // may work later
+  kBusy,         // another process has it
   kUnsupported,  // this kernel, machine or format lacks it
   kInternal,
 };

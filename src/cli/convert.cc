@@ -3,11 +3,11 @@
 #include <string>
 
 #include "src/base/printable.h"
-#include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/cli/profile_input.h"
 #include "src/cli/profile_output.h"
 #include "src/cli/progress.h"
+#include "src/cli/run.h"
 #include "src/wire/profile_file.h"
 
 namespace vesta::cli {

@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "src/base/printable.h"
-#include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/cli/profile_input.h"
 #include "src/cli/profile_output.h"
 #include "src/cli/progress.h"
+#include "src/cli/run.h"
+#include "src/cli/settings/values.h"
 #include "src/cli/store_access.h"
 #include "src/cli/store_question.h"
 #include "src/cli/top_view.h"
-#include "src/cli/values.h"
 #include "src/flame/diff_render.h"
 #include "src/flame/diff_table.h"
 #include "src/flame/stack_tree.h"
@@ -51,12 +51,13 @@ class SideReader {
     StoreQuestion question = QuestionOf("profile", query, options_);
     question.parameters.emplace_back("by", ByParameter(options_.by));
     question.parameters.emplace_back("format", "pprof");
-    ASSIGN_OR_RETURN(const std::string pprof, access_->Ask(question));
-    ASSIGN_OR_RETURN(profile::Profile profile, wire::DecodeProfile(pprof, "the answer"));
-    if (profile.sample_count() > 0) return profile;
-    return base::Error(base::ErrorCode::kNotFound,
-                       "nothing is stored of it in this time: look at `vesta labels`, and at the "
-                       "time behind @ or of --from and --to");
+    ASSIGN_OR_RETURN(const StoreAnswer answer, access_->Ask(question));
+    RETURN_IF_ERROR(CheckFound(answer, query));
+    SayNotes("diff", answer);
+    auto profile = wire::DecodeProfile(answer.body, "the answer");
+    // It has the time that was asked for, which tells nothing of how long was recorded.
+    if (profile.ok()) profile->header().duration_ns = 0;
+    return profile;
   }
 
   const DiffOptions& options_;

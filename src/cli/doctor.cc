@@ -7,8 +7,9 @@
 #include "src/agent/naming/symbol_cache.h"
 #include "src/agent/source/probe.h"
 #include "src/cli/doctor_report.h"
-#include "src/cli/options.h"
 #include "src/cli/output.h"
+#include "src/cli/run.h"
+#include "src/cli/server_book.h"
 
 namespace vesta::cli {
 namespace {
@@ -79,11 +80,15 @@ int RunDoctor(const DoctorOptions& options) {
   report.machine.features.push_back(ProbeSymbolCache(options));
   report.state_dir = options.state_dir;
   report.settings = options.effective;
-  auto book = LoadBook(options.state_dir);
+  auto book = book::LoadBook(options.state_dir);
   if (book.ok()) {
     report.last_recording = std::move(book).value();
   } else if (book.error().code() != base::ErrorCode::kNotFound) {
     report.last_recording_error = book.error().message();
+  }
+  if (auto agent = book::LoadBook(options.state_dir, book::BookKind::kAgent); agent.ok()) {
+    report.agent = std::move(agent).value();
+    report.server = AskServerBook(options);
   }
   const int printed =
       PrintOut(options.format == Format::kJson ? DoctorJson(report) + "\n"

@@ -4,6 +4,7 @@
 
 #include "src/base/json.h"
 #include "src/base/printable.h"
+#include "src/cli/always_on/cpu_limit.h"
 
 namespace vesta::cli {
 namespace {
@@ -54,6 +55,31 @@ void AppendFeature(const Feature& feature, bool color, std::string* out) {
   *out += indent + "to mend: " + feature.remedy + "\n";
 }
 
+// From the ticks of this machine to the rows of the server.
+std::vector<book::FlowLine> FlowOf(const DoctorReport& report) {
+  std::vector<book::FlowLine> flow;
+  if (report.agent) flow = book::FlowOfAgent(*report.agent);
+  if (report.server && report.server->counts) {
+    for (book::FlowLine& line : book::FlowOfServer(*report.server->counts)) {
+      flow.push_back(std::move(line));
+    }
+  }
+  return flow;
+}
+
+std::string FlowText(const DoctorReport& report) {
+  std::string out = "\nThe way of the agent's samples: what came to each step, and what left it\n";
+  out += base::PrintableLines(book::FlowText(FlowOf(report)));
+  if (!report.server) return out;
+  if (!report.server->error.empty()) {
+    out += "  beyond: not known, " + base::Printable(report.server->error) + "\n";
+  } else if (!report.server->counts) {
+    out += "  beyond: " + base::Printable(report.server->url) +
+           " has heard nothing of this agent since it was started\n";
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string DoctorJson(const DoctorReport& report) {
@@ -75,11 +101,27 @@ std::string DoctorJson(const DoctorReport& report) {
   writer.EndArray();
   writer.Key("last_recording");
   if (report.last_recording) {
-    WriteBook(*report.last_recording, writer);
+    book::WriteBook(*report.last_recording, writer);
+  } else {
+    writer.Null();
+  }
+  writer.Key("agent");
+  if (report.agent) {
+    book::WriteBook(*report.agent, writer);
   } else {
     writer.Null();
   }
   writer.Key("last_recording_error").String(report.last_recording_error);
+  writer.Key("server");
+  if (report.server) {
+    writer.BeginObject().Key("url").String(report.server->url);
+    writer.Key("error").String(report.server->error);
+    writer.Key("knows_agent").Bool(report.server->counts.has_value()).EndObject();
+  } else {
+    writer.Null();
+  }
+  writer.Key("flow");
+  book::WriteFlow(FlowOf(report), writer);
   writer.EndObject();
   return writer.Take();
 }
@@ -103,11 +145,19 @@ std::string DoctorText(const DoctorReport& report, bool color) {
   }
   out += "\nThe book of the last recording, from " + report.state_dir + "\n";
   if (report.last_recording) {
-    out += base::PrintableLines(BookToText(*report.last_recording));
+    out += base::PrintableLines(book::BookToText(*report.last_recording));
   } else if (!report.last_recording_error.empty()) {
     out += "  it cannot be read: " + report.last_recording_error + "\n";
   } else {
     out += "  nothing was recorded yet\n";
+  }
+  if (report.agent) {
+    out += "\nThe book of the agent, from " + report.state_dir + "\n";
+    out += base::PrintableLines(book::BookToText(*report.agent, "Agent since"));
+    if (const std::string text = SamplingText(*report.agent); !text.empty()) {
+      out += "sampling: " + text + "\n";
+    }
+    out += FlowText(report);
   }
   return out;
 }

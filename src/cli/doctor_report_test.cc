@@ -55,12 +55,21 @@ TEST(DoctorReportTest, ShowsBookSettingsAndAnUnreadableBook) {
   std::string text = DoctorText(report, false);
   EXPECT_NE(text.find("it cannot be read: reading book: no valid JSON"), std::string::npos);
   EXPECT_NE(text.find("frequency = 49   (/etc/vesta.conf:3)"), std::string::npos);
-  report.last_recording = RecordingBook{0, 0, {{"kernel", 3, {}, 3, {}}}, {}, {}};
+  report.last_recording = book::Book{0, 0, {{"kernel", 3, {}, 3, {}}}, {}, {}};
   text = DoctorText(report, false);
   EXPECT_NE(text.find("kernel: 3 samples received"), std::string::npos);
   const auto json = base::ParseJson(DoctorJson(report));
   ASSERT_TRUE(json.ok());
   EXPECT_EQ(json->Find("last_recording")->Find("stages")->items()[0].Find("kept")->AsUint(), 3u);
+}
+
+TEST(DoctorReportTest, SaysHowOftenTheAgentSamples) {
+  DoctorReport report = Example();
+  report.agent = book::Book{0, 0, {{"kernel", 3, {}, 3, {}}}, {}, {}};
+  EXPECT_EQ(DoctorText(report, false).find("sampling:"), std::string::npos) << "of an older vesta";
+  report.agent->details = {{"sampling_millihertz_asked", 19'000},
+                           {"sampling_millihertz_now", 1187}};
+  EXPECT_NE(DoctorText(report, false).find("sampling: at 1.19 of 19 Hz"), std::string::npos);
 }
 
 }  // namespace

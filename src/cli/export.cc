@@ -5,14 +5,13 @@
 #include <string>
 
 #include "src/base/printable.h"
-#include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/cli/profile_output.h"
 #include "src/cli/progress.h"
+#include "src/cli/run.h"
 #include "src/cli/store_access.h"
 #include "src/cli/store_question.h"
 #include "src/wire/profile_file.h"
-#include "src/wire/tar.h"
 
 namespace vesta::cli {
 namespace {
@@ -30,15 +29,12 @@ base::Result<void> Export(const ExportOptions& options) {
   Progress progress(options.quiet);
   progress.Say("asking");
   ASSIGN_OR_RETURN(const auto access, OpenStoreAccess(options, StoreUse::kRead));
-  ASSIGN_OR_RETURN(const std::string answer,
+  ASSIGN_OR_RETURN(const StoreAnswer answer,
                    access->Ask(QuestionOf("rows", options.query, options)));
-  if (!wire::IsTar(answer)) {
-    return Error(ErrorCode::kNotFound, "nothing is stored of " +
-                                           (options.query.empty() ? "this time" : options.query) +
-                                           ": look at --from and --to, and at `vesta labels`");
-  }
   progress.Clear();
-  RETURN_IF_ERROR(wire::WriteWholeFile(path, answer));
+  RETURN_IF_ERROR(CheckFound(answer, options.query));
+  SayNotes("export", answer);
+  RETURN_IF_ERROR(wire::WriteWholeFile(path, answer.body));
   SayWritten(path, "", options.quiet);
   return {};
 }

@@ -10,14 +10,15 @@
 #include <chrono>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/json_reader.h"
 #include "src/base/printable.h"
-#include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/cli/profile_input.h"
 #include "src/cli/progress.h"
+#include "src/cli/run.h"
 #include "src/cli/store_access.h"
 #include "src/query/time_text.h"
 #include "src/store/row_labels.h"
@@ -34,9 +35,11 @@ using base::Result;
 using profile::Profile;
 
 constexpr int64_t kNsPerMs = 1'000'000;
+constexpr std::string_view kAddStored = "add";  // as pushes do anyway
 
 // What a store says of a push.
 struct Outcome {
+  uint64_t rows = 0;  // of a part of an export, which has one per sample
   uint64_t kept = 0;
   uint64_t overflowed = 0;
   uint64_t duplicate = 0;
@@ -45,6 +48,7 @@ struct Outcome {
   std::vector<std::string> labels_dropped;
 
   void Add(const Outcome& other) {
+    rows += other.rows;
     kept += other.kept;
     overflowed += other.overflowed;
     duplicate += other.duplicate;
@@ -63,7 +67,8 @@ Result<Outcome> ReadOutcome(const std::string& answer) {
     const base::JsonValue* value = json.Find(key);
     return value == nullptr ? uint64_t{0} : value->AsUint().value_or(0);
   };
-  Outcome outcome{.kept = number("rows_kept"),
+  Outcome outcome{.rows = number("samples"),
+                  .kept = number("rows_kept"),
                   .overflowed = number("rows_overflowed"),
                   .duplicate = number("rows_duplicate"),
                   .too_old = number("rows_too_old"),
@@ -80,7 +85,7 @@ std::string Rows(uint64_t count) { return std::to_string(count) + (count == 1 ? 
 // "729 rows kept; not kept: 12 rows older than the store keeps".
 std::string OutcomeText(const Outcome& outcome) {
   if (outcome.kept == 0 && outcome.duplicate > 0)
-    return Rows(outcome.duplicate) + " were imported before, nothing was added";
+    return Rows(outcome.duplicate) + " are there already, nothing was added";
   std::string text = Rows(outcome.kept) + " kept";
   if (outcome.overflowed > 0) {
     text += " (" + std::to_string(outcome.overflowed) +
@@ -90,7 +95,7 @@ std::string OutcomeText(const Outcome& outcome) {
   const auto add = [&missing](uint64_t count, const std::string& why) {
     if (count > 0) missing += (missing.empty() ? "" : ", ") + Rows(count) + " " + why;
   };
-  add(outcome.duplicate, "that were imported before");
+  add(outcome.duplicate, "that are there already");
   add(outcome.too_old, "older than the store keeps (--retention of the server)");
   add(outcome.too_new, "of more than a day ahead of the server's clock");
   if (!outcome.labels_dropped.empty()) {
@@ -101,11 +106,13 @@ std::string OutcomeText(const Outcome& outcome) {
   return missing.empty() ? text : text + "; not kept: " + missing;
 }
 
-// Tells this content with these labels from all else, whenever it comes.
-std::string ContentId(std::string_view bytes, const ImportOptions& options) {
+// Tells this content with these labels at this time from all else. A day remembers what it has: a
+// file without a time of its own that was changed on another day is counted there again.
+// `at` is what --at means now: the same file at another "now" is another statement.
+std::string ContentId(std::string_view bytes, const ImportOptions& options, const std::string& at) {
   std::vector<std::string> labels = options.labels;
   std::sort(labels.begin(), labels.end());
-  std::string about = options.at + '\0' + options.import_type + '\0';
+  std::string about = at + '\0' + options.import_type + '\0';
   for (const std::string& label : labels) about += label + '\0';
   const XXH128_hash_t hash =
       XXH3_128bits_withSeed(bytes.data(), bytes.size(), XXH3_64bits(about.data(), about.size()));
@@ -132,25 +139,39 @@ class Importer {
   Result<Outcome> File(const std::string& path) {
     ASSIGN_OR_RETURN(const std::string bytes, wire::ReadWholeFile(path, {}));
     const std::string name = wire::NameForMessages(path);
-    const std::string id = ContentId(bytes, options_);
-    if (!wire::IsTar(bytes)) return Push(bytes, name, path, id, 0);
+    ASSIGN_OR_RETURN(const std::string at, GivenTime());
+    const std::string id = ContentId(bytes, options_, at);
+    if (!wire::IsTar(bytes)) return Push(bytes, name, path, id, 0, kAddStored);
     const auto parts = wire::ReadTar(bytes);
     if (!parts.ok()) return parts.error().Context(name);
+    // What `vesta export` wrote may be of this very store. All parts are looked at before any is
+    // added, since several may have equal rows.
+    const auto push = [&](size_t i, std::string_view stored) {
+      const wire::TarEntry& part = (*parts)[i];
+      return Push(part.bytes, name + ": " + std::string(part.name), path, id, i, stored);
+    };
+    std::vector<Outcome> there;
+    for (size_t i = 0; i < parts->size(); ++i) {
+      ASSIGN_OR_RETURN(Outcome one, push(i, "count"));
+      there.push_back(std::move(one));
+    }
     Outcome all;
     for (size_t i = 0; i < parts->size(); ++i) {
-      const wire::TarEntry& part = (*parts)[i];
-      ASSIGN_OR_RETURN(const Outcome one,
-                       Push(part.bytes, name + ": " + std::string(part.name), path, id, i));
-      all.Add(one);
+      const uint64_t stored = there[i].duplicate;
+      if (stored < there[i].rows) {
+        ASSIGN_OR_RETURN(there[i], push(i, stored == 0 ? kAddStored : "skip"));
+      }
+      all.Add(there[i]);
     }
     return all;
   }
 
  private:
   Result<Outcome> Push(std::string_view bytes, const std::string& name, const std::string& path,
-                       const std::string& id, size_t part) {
+                       const std::string& id, size_t part, std::string_view stored) {
     ASSIGN_OR_RETURN(const Profile profile, DecodeInput(bytes, name, options_));
     StoreQuestion question{.path = "profiles"};
+    if (stored != kAddStored) question.parameters.emplace_back("stored", stored);
     for (const std::string& label : options_.labels) {
       const size_t equals = label.find('=');
       question.parameters.emplace_back("label." + label.substr(0, equals),
@@ -168,7 +189,14 @@ class Importer {
     question.body = wire::EncodePprof(profile);
     auto answer = access_.Ask(question);
     if (!answer.ok()) return answer.error().Context(name);
-    return ReadOutcome(*answer);
+    return ReadOutcome(answer->body);
+  }
+
+  // "auto", or the time in ms.
+  Result<std::string> GivenTime() const {
+    if (options_.at == "auto") return options_.at;
+    ASSIGN_OR_RETURN(const query::TimePoint at, query::ParseTime(options_.at));
+    return std::to_string(at.UnixMs(now_unix_ms_));
   }
 
   // --at, else when the file was last changed; what comes from a pipe is of now.

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "src/cli/commands.h"
+#include "src/cli/settings/commands.h"
 
 namespace vesta::cli {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "src/cli/options.h"
 #include "src/cli/output.h"
+#include "src/cli/run.h"
 #include "src/cli/store_access.h"
 #include "src/cli/store_question.h"
 
@@ -11,13 +11,13 @@ namespace vesta::cli {
 namespace {
 
 base::Result<int> Labels(const LabelsOptions& options) {
-  StoreQuestion question = QuestionOf(
-      options.label.empty() ? "labels" : "labels/" + options.label + "/values", "", options);
+  StoreQuestion question =
+      QuestionOf(options.label.empty() ? "labels" : "labels/" + options.label + "/values",
+                 options.query, options);
   AskForTable(options, options.format == Format::kJson, true, question);
   ASSIGN_OR_RETURN(const auto access, OpenStoreAccess(options, StoreUse::kRead));
-  ASSIGN_OR_RETURN(std::string answer, access->Ask(question));
-  if (!answer.ends_with('\n')) answer += '\n';
-  return PrintOut(answer);
+  ASSIGN_OR_RETURN(const StoreAnswer answer, access->Ask(question));
+  return PrintOut(answer.body);
 }
 
 }  // namespace

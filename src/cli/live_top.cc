@@ -7,10 +7,10 @@
 #include <memory>
 #include <string>
 
-#include "src/cli/agent_session.h"
-#include "src/cli/cpu_limit.h"
-#include "src/cli/options.h"
+#include "src/cli/always_on/agent_session.h"
+#include "src/cli/always_on/cpu_limit.h"
 #include "src/cli/output.h"
+#include "src/cli/run.h"
 #include "src/cli/top_view.h"
 
 namespace vesta::cli {
@@ -48,7 +48,7 @@ class LiveTop {
 
   base::Result<int> Run() {
     RETURN_IF_ERROR(CheckChoice(options_.pids, false));
-    agent::AgentOptions agent_options = ToAgentOptions(options_);
+    ASSIGN_OR_RETURN(agent::AgentOptions agent_options, ToAgentOptions(options_));
     agent_options.chosen_processes_only = !options_.pids.empty();
     RaiseFileLimit();
     ASSIGN_OR_RETURN(agent_, agent::Agent::Create(agent_options));
@@ -57,7 +57,7 @@ class LiveTop {
         agent_->processes(), agent_->images(), agent_->namer(), agent_->generated_code_runtime());
     RETURN_IF_ERROR(agent_->Start());
     started_mono_ns_ = NowMonoNs();
-    interval_started_mono_ns_ = started_mono_ns_;
+    interval_started_mono_ns_ = agent_->taken_until_mono_ns();
     const Screen screen(on_terminal_);
     int status = 0;
     while (status == 0 && !IsOver()) status = ShowInterval();
@@ -76,19 +76,18 @@ class LiveTop {
   }
 
   int ShowInterval() {
-    for (;;) {
-      const uint64_t elapsed_ns = NowMonoNs() - interval_started_mono_ns_;
-      if (elapsed_ns >= options_.interval_ns || signals_.arrived()) break;
+    // By the time of the samples: those that came while names were looked up, or while nobody read
+    // what we print, belong to this interval, and so does that time.
+    uint64_t elapsed_ns = 0;
+    while (elapsed_ns < options_.interval_ns && !signals_.arrived()) {
       agent_->Poll(std::min(kPollNs, options_.interval_ns - elapsed_ns));
+      elapsed_ns = agent_->taken_until_mono_ns() - interval_started_mono_ns_;
     }
-    // Samples that come while names are looked up belong to the next interval, and so does that
-    // time.
-    const uint64_t now_mono_ns = NowMonoNs();
     agent::RecordingFacts facts;
     facts.time_unix_ns = static_cast<int64_t>(NowUnixNs());
-    facts.duration_ns = static_cast<int64_t>(now_mono_ns - interval_started_mono_ns_);
+    facts.duration_ns = static_cast<int64_t>(elapsed_ns);
     facts.period_ns = PeriodNs(options_);
-    interval_started_mono_ns_ = now_mono_ns;
+    interval_started_mono_ns_ += elapsed_ns;
     const profile::Profile profile = builder_->Build(agent_->aggregator(), facts);
     agent_->aggregator().Clear();
     agent_->processes().ResetTasks();
@@ -105,8 +104,9 @@ class LiveTop {
                                          static_cast<uint64_t>(facts.time_unix_ns) / kNsPerMs,
                                          static_cast<uint64_t>(facts.duration_ns)));
     for (const std::string& note : LimitNotes(agent_->governor())) render.notes.push_back(note);
-    const flame::TopTable table =
+    flame::TopTable table =
         flame::MakeTopTable(profile, profile.DefaultSampleTypeIndex(), OrderOf(options_));
+    table.cpu_count = agent_->cpu_count();
     std::string text = on_terminal_ ? kHomeAndClear : "";
     text += options_.format == Format::kJson ? flame::RenderTopJson(table, render)
                                              : flame::RenderTopText(table, render);

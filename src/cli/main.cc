@@ -12,11 +12,12 @@
 
 #include "src/base/byte_source.h"
 #include "src/base/printable.h"
-#include "src/cli/commands.h"
 #include "src/cli/index_image.h"
-#include "src/cli/invocation.h"
-#include "src/cli/options.h"
 #include "src/cli/output.h"
+#include "src/cli/run.h"
+#include "src/cli/settings/commands.h"
+#include "src/cli/settings/environment.h"
+#include "src/cli/settings/invocation.h"
 
 extern char** environ;
 
@@ -94,6 +95,10 @@ struct Runner {
   int operator()(const ConvertOptions& options) const { return RunConvert(options); }
   int operator()(const DiffOptions& options) const { return RunDiff(options); }
   int operator()(const DoctorOptions& options) const { return RunDoctor(options); }
+  int operator()(const UpOptions& options) const { return RunUp(options); }
+  int operator()(const AgentOptions& options) const { return RunAgent(options); }
+  int operator()(const PauseOptions& options) const { return RunPause(options); }
+  int operator()(const ResumeOptions& options) const { return RunResume(options); }
   int operator()(const ServerOptions& options) const { return RunServer(options); }
   int operator()(const ImportOptions& options) const { return RunImport(options); }
   int operator()(const ExportOptions& options) const { return RunExport(options); }
@@ -110,7 +115,11 @@ int Main(int argc, char** argv) {
   if (argc > 1 && argv[1] == kIndexImageCommand) {
     return RunIndexImage(std::vector<std::string>(argv + 2, argv + argc));
   }
-  const auto outcome = ParseInvocation(ReadInputs(argc, argv));
+  const Inputs inputs = ReadInputs(argc, argv);
+  for (const std::string& warning : EnvironmentWarnings(inputs)) {
+    std::fprintf(stderr, "vesta: %s\n", base::Printable(warning).c_str());
+  }
+  const auto outcome = ParseInvocation(inputs);
   if (const auto* problems = std::get_if<Problems>(&outcome)) return ReportProblems(*problems);
   return std::visit(Runner{}, std::get<Request>(outcome));
 }

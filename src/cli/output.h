@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "src/base/result.h"
-#include "src/cli/options.h"
+#include "src/cli/settings/options.h"
 
 namespace vesta::cli {
 

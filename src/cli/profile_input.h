@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "src/base/result.h"
-#include "src/cli/options.h"
+#include "src/cli/settings/options.h"
 #include "src/profile/profile.h"
 
 namespace vesta::cli {

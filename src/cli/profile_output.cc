@@ -12,6 +12,7 @@
 #include "src/wire/folded_encoder.h"
 #include "src/wire/gzip.h"
 #include "src/wire/losses.h"
+#include "src/wire/otlp_encoder.h"
 #include "src/wire/pprof_encoder.h"
 #include "src/wire/profile_file.h"
 #include "src/wire/speedscope_encoder.h"
@@ -39,6 +40,8 @@ Result<flame::StackTree> TreeOf(const Profile& profile, const OutputOptions& opt
 Result<std::string> EncodePlain(const Profile& profile, ProfileFormat format,
                                 const OutputOptions& options) {
   switch (format) {
+    case ProfileFormat::kOtlp:
+      return wire::EncodeOtlpProfile(profile);
     case ProfileFormat::kFolded: {
       wire::FoldedEncodeOptions folded;
       folded.first_frame_labels = options.first_frame_labels;
@@ -123,7 +126,8 @@ Result<std::string> EncodeOutput(const Profile& profile, OutputFormat format,
 }
 
 Result<void> CheckOutput(const std::string& path, OutputFormat format) {
-  const bool is_binary = format.gzip || format.format == ProfileFormat::kPprof;
+  const bool is_binary = format.gzip || format.format == ProfileFormat::kPprof ||
+                         format.format == ProfileFormat::kOtlp;
   if (path == "-" && is_binary && ::isatty(STDOUT_FILENO) == 1) {
     return Error(ErrorCode::kInvalidInput,
                  std::string(wire::SpecOf(format.format).title) +
@@ -151,7 +155,7 @@ std::string NameOfFile(std::string_view path) {
   std::string_view name = path.substr(path.rfind('/') + 1);
   if (name == "-") return "standard input";
   for (const std::string_view ending :
-       {".gz", ".json", ".pb", ".pprof", ".prof", ".folded", ".speedscope", ".firefox",
+       {".gz", ".json", ".pb", ".pprof", ".prof", ".otlp", ".folded", ".speedscope", ".firefox",
         ".cpuprofile", ".jfr", ".html", ".svg"}) {
     if (name.size() > ending.size() && name.ends_with(ending)) name.remove_suffix(ending.size());
   }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "src/base/result.h"
-#include "src/cli/options.h"
+#include "src/cli/settings/options.h"
 #include "src/flame/stack_tree.h"
 #include "src/profile/profile.h"
 #include "src/wire/profile_format.h"

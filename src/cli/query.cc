@@ -3,12 +3,13 @@
 #include <string>
 
 #include "src/base/printable.h"
-#include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/cli/profile_output.h"
 #include "src/cli/progress.h"
+#include "src/cli/run.h"
 #include "src/cli/store_access.h"
 #include "src/cli/store_question.h"
+#include "src/query/time_text.h"
 #include "src/wire/profile_decoder.h"
 #include "src/wire/profile_file.h"
 
@@ -19,12 +20,15 @@ using base::Result;
 using wire::OutputFormat;
 using wire::ProfileFormat;
 
+constexpr int64_t kNsPerMs = 1'000'000;
+
 // What is asked, and what is made of the answer.
 struct Way {
   StoreQuestion question;
   // Set when the answer is pprof that becomes another format here.
   std::optional<OutputFormat> convert_to = std::nullopt;
   bool is_binary = false;
+  bool is_stacks = false;  // a file that would be empty where nothing was found
 };
 
 bool IsNamed(const std::string& path, std::string_view ending) {
@@ -43,7 +47,13 @@ Result<std::pair<AnswerFormat, OutputFormat>> ChooseFormat(const QueryOptions& o
                !IsNamed(path, ".firefox.json")) {
       format = AnswerFormat::kJson;
     } else {
-      ASSIGN_OR_RETURN(output, wire::FormatOfName(path));
+      const auto by_name = wire::FormatOfName(path);
+      if (!by_name.ok()) {
+        return base::Error(by_name.error().code(), by_name.error().message() +
+                                                       "; also .txt (the table) or .json (for "
+                                                       "programs)");
+      }
+      output = *by_name;
       format = AnswerFormat::kPprof;
     }
   } else if (format == AnswerFormat::kFolded) {
@@ -68,6 +78,11 @@ StoreQuestion TableQuestion(const QueryOptions& options, bool json) {
       if (options.group_by != "auto") question.parameters.emplace_back("by", options.group_by);
       question.parameters.emplace_back("max_nodes", std::to_string(options.nodes_max));
     }
+  } else if (options.tree) {
+    question = QuestionOf("tree", options.query, options);
+    if (options.group_by != "auto")
+      question.parameters.emplace_back("by", ByParameter(options.group_by));
+    question.parameters.emplace_back("max_nodes", std::to_string(options.nodes_max));
   } else {
     question = QuestionOf("top", options.query, options);
     if (options.group_by != "auto") question.parameters.emplace_back("by", options.group_by);
@@ -110,12 +125,13 @@ Result<Way> ChooseWay(const QueryOptions& options) {
   Way way;
   if (format == AnswerFormat::kPprof) {
     const bool is_page = output.format == ProfileFormat::kHtml;
-    if (options.lines || ((options.callers || options.callees) && !is_page)) {
+    if (options.lines || options.tree || ((options.callers || options.callees) && !is_page)) {
       return base::Error(base::ErrorCode::kInvalidInput,
-                         "--callers and --callees are tables, json or html, --lines is a table or "
-                         "json");
+                         "--callers and --callees are tables, json or html, --lines and --tree a "
+                         "table or json");
     }
     way = StacksWay(options, output);
+    way.is_stacks = true;
   } else {
     way.question = TableQuestion(options, format == AnswerFormat::kJson);
   }
@@ -127,8 +143,14 @@ Result<Way> ChooseWay(const QueryOptions& options) {
                 [](const auto& parameter) { return parameter.first == "format"; });
   way.question.parameters.emplace_back("format", format == AnswerFormat::kJson ? "json" : "text");
   way.convert_to.reset();
-  way.is_binary = false;
+  way.is_binary = way.is_stacks = false;
   return way;
+}
+
+// The time that was asked for, which an answer of a store has in its header.
+std::string RangeOf(const profile::Profile& profile) {
+  const int64_t from_ms = profile.header().time_unix_ns / kNsPerMs;
+  return query::RangeText({from_ms, from_ms + profile.header().duration_ns / kNsPerMs});
 }
 
 Result<std::string> Convert(const std::string& pprof, OutputFormat format,
@@ -137,7 +159,9 @@ Result<std::string> Convert(const std::string& pprof, OutputFormat format,
   OutputOptions output;
   output.first_frame_labels = options.group_by == "auto" ? FirstFrameLabels(options.by)
                                                          : FirstFrameLabels(options.group_by);
-  output.title = options.query;
+  output.title = options.query + ", " + RangeOf(profile);
+  for (const profile::StringId note : profile.header().comments)
+    output.notes.emplace_back(profile.String(note));
   losses = LossesOfOutput(profile, format, output);
   return EncodeOutput(profile, format, output);
 }
@@ -153,15 +177,16 @@ Result<int> Query(const QueryOptions& options) {
   Progress progress(options.quiet);
   progress.Say("asking");
   ASSIGN_OR_RETURN(const auto access, OpenStoreAccess(options, StoreUse::kRead));
-  ASSIGN_OR_RETURN(std::string answer, access->Ask(way.question));
+  ASSIGN_OR_RETURN(StoreAnswer answer, access->Ask(way.question));
+  progress.Clear();
+  if (way.is_stacks) RETURN_IF_ERROR(CheckFound(answer, options.query));
   std::string losses;
   if (way.convert_to) {
-    ASSIGN_OR_RETURN(answer, Convert(answer, *way.convert_to, options, losses));
+    ASSIGN_OR_RETURN(answer.body, Convert(answer.body, *way.convert_to, options, losses));
   }
-  if (!way.is_binary && !answer.ends_with('\n')) answer += '\n';
-  progress.Clear();
-  if (path == "-" && losses.empty()) return PrintOut(answer);
-  RETURN_IF_ERROR(wire::WriteWholeFile(path, answer));
+  SayNotes("query", answer);
+  if (path == "-" && losses.empty()) return PrintOut(answer.body);
+  RETURN_IF_ERROR(wire::WriteWholeFile(path, answer.body));
   SayWritten(path, losses, options.quiet);
   return 0;
 }
@@ -170,7 +195,13 @@ Result<int> Query(const QueryOptions& options) {
 
 int RunQuery(const QueryOptions& options) {
   const auto status = Query(options);
-  return status.ok() ? *status : ReportFailure("query", status.error());
+  if (status.ok()) return *status;
+  // The parameter is called as the command is.
+  constexpr std::string_view kParameter = "query: ";
+  const std::string& message = status.error().message();
+  const bool is_twice = message.starts_with(kParameter);
+  return ReportFailure("query", base::Error(status.error().code(),
+                                            message.substr(is_twice ? kParameter.size() : 0)));
 }
 
 }  // namespace vesta::cli

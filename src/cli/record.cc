@@ -6,13 +6,13 @@
 #include <string>
 
 #include "src/base/printable.h"
-#include "src/cli/agent_session.h"
-#include "src/cli/cpu_limit.h"
-#include "src/cli/options.h"
+#include "src/cli/always_on/agent_session.h"
+#include "src/cli/always_on/cpu_limit.h"
 #include "src/cli/output.h"
 #include "src/cli/profile_output.h"
 #include "src/cli/progress.h"
 #include "src/cli/recorded_command.h"
+#include "src/cli/run.h"
 #include "src/cli/top_view.h"
 #include "src/wire/profile_file.h"
 
@@ -58,7 +58,7 @@ class Recording {
 
  private:
   base::Result<void> Start() {
-    agent::AgentOptions agent_options = ToAgentOptions(options_);
+    ASSIGN_OR_RETURN(agent::AgentOptions agent_options, ToAgentOptions(options_));
     const bool has_command = !options_.command.empty();
     agent_options.chosen_processes_only = !options_.all && (has_command || !options_.pids.empty());
     agent_options.follow_children = has_command && !options_.all;
@@ -126,7 +126,7 @@ class Recording {
     facts.duration_ns = static_cast<int64_t>(duration_ns_);
     facts.period_ns = PeriodNs(options_);
     const profile::Profile profile = builder.Build(agent_->aggregator(), facts);
-    const RecordingBook book =
+    const book::Book book =
         MakeBook(*agent_, builder.book(), started_unix_ns_ / kNsPerMs, duration_ns_);
     progress_.Clear();
 
@@ -136,7 +136,7 @@ class Recording {
         status = ReportFailure("record", written.error());
       }
     }
-    if (const auto saved = SaveBook(options_.state_dir, book); !saved.ok()) {
+    if (const auto saved = book::SaveBook(options_.state_dir, book); !saved.ok()) {
       // The recording itself is whole; only `vesta doctor` will not know of it.
       std::fprintf(stderr, "vesta record: the book of this recording was not kept: %s\n",
                    saved.error().message().c_str());
@@ -146,7 +146,7 @@ class Recording {
 
   // Says what was written and what its format could not hold.
   base::Result<void> WriteOutput(const std::string& path, const profile::Profile& profile,
-                                 const RecordingBook& book) {
+                                 const book::Book& book) {
     ASSIGN_OR_RETURN(const wire::OutputFormat format, wire::FormatOfName(path));
     progress_.Say("writing " + base::Printable(path));
     ASSIGN_OR_RETURN(OutputOptions output, OutputOptionsOf(options_, profile, path));
@@ -158,7 +158,7 @@ class Recording {
     return {};
   }
 
-  int PrintTable(const profile::Profile& profile, const RecordingBook& book,
+  int PrintTable(const profile::Profile& profile, const book::Book& book,
                  const std::string& kernel_names_problem) {
     const size_t cpu = profile.DefaultSampleTypeIndex();
     flame::TopRenderOptions render = RenderOptionsOf(options_);
@@ -167,14 +167,18 @@ class Recording {
     if (const std::string note = PendingNote(agent_->namer()); !note.empty()) {
       render.notes.push_back(note);
     }
-    if (profile.sample_count() == 0) {
+    const std::string unwanted = UnwantedNote(book);
+    if (!unwanted.empty()) {
+      render.notes.push_back(unwanted);
+    } else if (profile.sample_count() == 0) {
       render.notes.push_back("nothing that was to be recorded used a CPU");
     }
     if (!kernel_names_problem.empty()) {
       render.notes.push_back("kernel functions have no names: " + kernel_names_problem);
     }
-    const std::string text =
-        flame::RenderTopText(flame::MakeTopTable(profile, cpu, OrderOf(options_)), render);
+    flame::TopTable table = flame::MakeTopTable(profile, cpu, OrderOf(options_));
+    table.cpu_count = agent_->cpu_count();
+    const std::string text = flame::RenderTopText(table, render);
     // A profile on standard output must stay readable for the next program.
     const bool output_is_taken =
         std::any_of(options_.outputs.begin(), options_.outputs.end(),

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "src/cli/options.h"
 #include "src/cli/output.h"
+#include "src/cli/run.h"
 #include "src/cli/store_access.h"
 #include "src/cli/store_question.h"
 
@@ -24,9 +24,8 @@ base::Result<int> Series(const SeriesOptions& options) {
     parameters.emplace_back("question", "series");
   }
   ASSIGN_OR_RETURN(const auto access, OpenStoreAccess(options, StoreUse::kRead));
-  ASSIGN_OR_RETURN(std::string answer, access->Ask(question));
-  if (!answer.ends_with('\n')) answer += '\n';
-  return PrintOut(answer);
+  ASSIGN_OR_RETURN(const StoreAnswer answer, access->Ask(question));
+  return PrintOut(answer.body);
 }
 
 }  // namespace

@@ -8,12 +8,16 @@
 #include <limits>
 #include <thread>
 
+#include "src/base/ascii.h"
 #include "src/base/byte_source.h"
+#include "src/base/calendar.h"
 #include "src/base/json_reader.h"
 #include "src/base/printable.h"
-#include "src/cli/values.h"
+#include "src/cli/always_on/server_place.h"
+#include "src/cli/settings/values.h"
 #include "src/client/http_client.h"
 #include "src/server/api.h"
+#include "src/server/header_texts.h"
 #include "src/store/disk/disk_store.h"
 
 namespace vesta::cli {
@@ -56,6 +60,13 @@ ErrorCode CodeOfStatus(int status) {
   }
 }
 
+// What may help where an exchange failed.
+std::string RemedyOf(ErrorCode code) {
+  if (code == ErrorCode::kPermission) return ": give the file of who signed it by --ca-file";
+  if (code == ErrorCode::kExhausted) return ": ask for a shorter time or fewer series";
+  return "";
+}
+
 // Every step between slashes escaped.
 std::string EscapePath(std::string_view path) {
   std::string escaped;
@@ -68,17 +79,33 @@ std::string EscapePath(std::string_view path) {
   return escaped;
 }
 
-// The server's own words; an answer of something else has none of ours.
-Error ErrorOfAnswer(int status, const std::string& body, const std::string& who) {
-  const auto json = base::ParseJson(body);
-  const base::JsonValue* error = json.ok() ? json->Find("error") : nullptr;
-  const base::JsonValue* message = error != nullptr ? error->Find("message") : nullptr;
-  if (message == nullptr || message->AsString() == nullptr) {
+// `message` in the server's own words; "" = it has none of ours.
+Error ErrorOfAnswer(int status, const std::string& message, const std::string& who) {
+  if (message.empty()) {
     return Error(ErrorCode::kUnavailable, who + " answers with status " + std::to_string(status) +
                                               ", and not as a server of vesta does");
   }
-  const std::string remedy = status == 401 ? ": give its token by --token-file FILE" : "";
-  return Error(CodeOfStatus(status), *message->AsString() + remedy);
+  return Error(CodeOfStatus(status), message);
+}
+
+std::string MessageOf(const client::HttpResponse& response) {
+  if (!response.Header("x-go-pprof").empty()) return std::string(base::Trim(response.body));
+  const auto json = base::ParseJson(response.body);
+  const base::JsonValue* error = json.ok() ? json->Find("error") : nullptr;
+  const base::JsonValue* message = error != nullptr ? error->Find("message") : nullptr;
+  return message != nullptr && message->AsString() != nullptr ? *message->AsString() : "";
+}
+
+// The texts of a header with notes.
+std::vector<std::string> NotesOf(const std::string& header) {
+  std::vector<std::string> notes;
+  if (header.empty()) return notes;
+  const auto json = base::ParseJson(header);
+  if (!json.ok()) return notes;
+  for (const base::JsonValue& note : json->items()) {
+    if (note.AsString() != nullptr) notes.push_back(*note.AsString());
+  }
+  return notes;
 }
 
 bool IsBusy(const client::HttpResponse& response) {
@@ -87,17 +114,20 @@ bool IsBusy(const client::HttpResponse& response) {
 
 // What Retry-After asks for, 1 to kWaitSecondsMax.
 int64_t WaitSeconds(const client::HttpResponse& response) {
-  const auto wanted = ParseCount(response.Header("retry-after"));
-  return wanted.ok() ? static_cast<int64_t>(std::clamp<uint64_t>(*wanted, 1, kWaitSecondsMax)) : 1;
+  return static_cast<int64_t>(std::clamp<uint64_t>(response.retry_after_s, 1, kWaitSecondsMax));
 }
 
 class HttpAccess : public StoreAccess {
  public:
   // `without` is said when nobody listens.
-  HttpAccess(std::unique_ptr<client::HttpClient> client, std::string url, std::string without)
-      : client_(std::move(client)), url_(std::move(url)), without_(std::move(without)) {}
+  HttpAccess(std::unique_ptr<client::HttpClient> client, std::string url, std::string without,
+             bool has_token)
+      : client_(std::move(client)),
+        url_(std::move(url)),
+        without_(std::move(without)),
+        has_token_(has_token) {}
 
-  Result<std::string> Ask(const StoreQuestion& question) override {
+  Result<StoreAnswer> Ask(const StoreQuestion& question) override {
     client::HttpRequest request;
     request.target = kPrefix + EscapePath(question.path);
     char separator = '?';
@@ -106,7 +136,7 @@ class HttpAccess : public StoreAccess {
       separator = '&';
     }
     request.headers = question.headers;
-    if (question.body) request.body = &*question.body;
+    if (question.body) request.body = std::vector<std::string_view>{*question.body};
     auto response = client_->Send(request);
     // Too busy is no answer yet.
     for (int tries = 1; tries < kTriesMax && response.ok() && IsBusy(*response); ++tries) {
@@ -114,17 +144,25 @@ class HttpAccess : public StoreAccess {
       response = client_->Send(request);
     }
     if (!response.ok()) {
-      if (response.error().code() != ErrorCode::kNotFound) return response.error();
-      return Error(ErrorCode::kNotFound, response.error().message() + without_);
+      const ErrorCode code = response.error().code();
+      return Error(code, response.error().message() +
+                             (code == ErrorCode::kNotFound ? without_ : RemedyOf(code)));
     }
-    if (response->status != 200) return ErrorOfAnswer(response->status, response->body, url_);
-    return std::move(response->body);
+    if (response->status == 401 && !has_token_) {
+      return Error(ErrorCode::kPermission,
+                   url_ + " wants a token: give the file that has it by --token-file FILE");
+    }
+    if (response->status != 200) return ErrorOfAnswer(response->status, MessageOf(*response), url_);
+    return StoreAnswer{.body = std::move(response->body),
+                       .notes = NotesOf(response->Header("vesta-notes")),
+                       .is_empty = !response->Header("vesta-empty").empty()};
   }
 
  private:
   std::unique_ptr<client::HttpClient> client_;
   std::string url_;
   std::string without_;
+  const bool has_token_;
 };
 
 class FolderAccess : public StoreAccess {
@@ -132,18 +170,24 @@ class FolderAccess : public StoreAccess {
   FolderAccess(std::unique_ptr<store::DiskStore> store, const server::ApiOptions& options)
       : store_(std::move(store)), api_(*store_, options) {}
 
-  Result<std::string> Ask(const StoreQuestion& question) override {
+  Result<StoreAnswer> Ask(const StoreQuestion& question) override {
     server::Request request;
     request.method = question.body ? "POST" : "GET";
     request.path = kPrefix + question.path;
     for (const auto& [name, value] : question.parameters)
       request.parameters.push_back({name, value});
     for (const auto& [name, value] : question.headers)
-      request.headers.push_back({server::LowerCase(name), value});
+      request.headers.push_back({base::LowerCase(name), value});
     if (question.body) request.body = *question.body;
     server::Response response = api_.Answer(request);
-    if (response.status != 200) return ErrorOfAnswer(response.status, response.body, "the store");
-    return std::move(response.body);
+    if (response.status != 200)
+      return ErrorOfAnswer(response.status, response.error_message, "the store");
+    StoreAnswer answer{std::move(response.body), {}, false};
+    for (const server::Parameter& header : response.headers) {
+      if (header.name == server::kNotesHeader) answer.notes = NotesOf(header.value);
+      if (header.name == server::kEmptyHeader) answer.is_empty = true;
+    }
+    return answer;
   }
 
  private:
@@ -151,30 +195,13 @@ class FolderAccess : public StoreAccess {
   server::Api api_;
 };
 
-// The first token of a file as `vesta server` reads it: a line may have what it is good for behind
-// it.
-Result<std::string> ReadToken(const std::string& path) {
-  if (path.empty()) return std::string();
-  auto text = base::ReadSmallFile(path, kTokenFileBytesMax);
-  if (!text.ok()) return std::move(text).Context("--token-file");
-  for (size_t start = 0; start < text->size();) {
-    const size_t end = std::min(text->find('\n', start), text->size());
-    const std::string line = text->substr(start, end - start);
-    start = end + 1;
-    const size_t first = line.find_first_not_of(" \t\r");
-    if (first == std::string::npos || line[first] == '#') continue;
-    return line.substr(first, line.find_first_of(" \t\r", first) - first);
-  }
-  return Error(ErrorCode::kInvalidInput, "--token-file " + path + " has no token in it");
-}
-
 Result<std::unique_ptr<client::HttpClient>> OpenClient(const Settings& settings,
                                                        const std::string& url) {
   client::HttpClientOptions options;
   options.url = url;
   options.ca_file = settings.ca_file;
   options.timeout_ms = settings.query_timeout_ns / kNsPerMs + kSlackMs;
-  ASSIGN_OR_RETURN(options.token, ReadToken(settings.token_file));
+  ASSIGN_OR_RETURN(options.token, ReadTokenFile(settings.token_file));
   return client::HttpClient::Open(options);
 }
 
@@ -182,7 +209,7 @@ Result<std::unique_ptr<StoreAccess>> OpenServer(const Settings& settings, const 
                                                 const std::string& without) {
   ASSIGN_OR_RETURN(auto client, OpenClient(settings, url));
   return std::unique_ptr<StoreAccess>(
-      std::make_unique<HttpAccess>(std::move(client), url, without));
+      std::make_unique<HttpAccess>(std::move(client), url, without, !settings.token_file.empty()));
 }
 
 Result<bool> NobodyListens(const Settings& settings) {
@@ -196,7 +223,7 @@ Result<bool> NobodyListens(const Settings& settings) {
 store::DiskStoreOptions FolderOptions(const std::string& folder, StoreUse use) {
   store::DiskStoreOptions options;
   options.folder = folder;
-  options.retention.age_ms = int64_t{100} * 365 * 86'400'000;
+  options.retention.age_ms = int64_t{100} * 365 * base::kDayMs;
   options.retention.bytes_max = std::numeric_limits<uint64_t>::max();
   options.retention.disk_full_share = 1;
   if (use == StoreUse::kRead) options.maintenance_period_ms = 0;
@@ -220,7 +247,43 @@ Result<std::unique_ptr<StoreAccess>> OpenFolder(const Settings& settings, StoreU
   return std::unique_ptr<StoreAccess>(std::make_unique<FolderAccess>(std::move(store), options));
 }
 
+// The server that has the folder open, and no other: it is known by what it left in the folder.
+Result<std::unique_ptr<StoreAccess>> OpenServerOf(const Settings& settings, const Error& locked) {
+  const auto place = ReadServerPlace(settings.data);
+  if (!place.ok()) {
+    const bool is_known = place.error().code() == ErrorCode::kUnsupported;
+    return Error(ErrorCode::kBusy,
+                 locked.message() + (is_known ? "; " + place.error().message() : ""));
+  }
+  ASSIGN_OR_RETURN(auto access, OpenServer(settings, place->url, ""));
+  const auto status = access->Ask({.path = "status"});
+  if (!status.ok()) return status.error().Context(locked.message());
+  const auto json = base::ParseJson(status->body);
+  const base::JsonValue* instance = json.ok() ? json->Find("instance") : nullptr;
+  if (instance == nullptr || instance->AsString() == nullptr ||
+      *instance->AsString() != place->instance) {
+    return Error(ErrorCode::kBusy,
+                 locked.message() + "; the server at " + place->url + " has another folder");
+  }
+  return access;
+}
+
 }  // namespace
+
+Result<std::string> ReadTokenFile(const std::string& path) {
+  if (path.empty()) return std::string();
+  auto text = base::ReadSmallFile(path, kTokenFileBytesMax);
+  if (!text.ok()) return std::move(text).Context("--token-file");
+  for (size_t start = 0; start < text->size();) {
+    const size_t end = std::min(text->find('\n', start), text->size());
+    const std::string line = text->substr(start, end - start);
+    start = end + 1;
+    const size_t first = line.find_first_not_of(" \t\r");
+    if (first == std::string::npos || line[first] == '#') continue;
+    return line.substr(first, line.find_first_of(" \t\r", first) - first);
+  }
+  return Error(ErrorCode::kInvalidInput, "--token-file " + path + " has no token in it");
+}
 
 Result<std::unique_ptr<StoreAccess>> OpenStoreAccess(const Settings& settings, StoreUse use) {
   if (settings.server_url != "auto" && !settings.data_first) {
@@ -234,18 +297,12 @@ Result<std::unique_ptr<StoreAccess>> OpenStoreAccess(const Settings& settings, S
   }
   if (settings.data.empty()) {
     return OpenServer(settings, kUsualServer,
-                      ": start `vesta server --data DIR`, or give --data DIR of a store that no "
-                      "server has open");
+                      ": start `vesta up`, or give --server URL of one that listens elsewhere, or "
+                      "--data DIR of a store");
   }
   auto folder = OpenFolder(settings, use);
-  if (folder.ok() || folder.error().code() != ErrorCode::kUnavailable) return folder;
-  // Another process has it: most likely the server of this machine.
-  const std::string server = settings.server_url == "auto" ? kUsualServer : settings.server_url;
-  if (!settings.quiet) {
-    std::fprintf(stderr, "vesta: %s is open in another process; asking %s\n",
-                 base::Printable(settings.data).c_str(), base::Printable(server).c_str());
-  }
-  return OpenServer(settings, server, ", and " + folder.error().message());
+  if (folder.ok() || folder.error().code() != ErrorCode::kBusy) return folder;
+  return OpenServerOf(settings, folder.error());
 }
 
 }  // namespace vesta::cli

@@ -1,17 +1,15 @@
 #include "src/cli/store_question.h"
 
 #include <chrono>
+#include <cstdio>
 
+#include "src/base/calendar.h"
+#include "src/base/printable.h"
 #include "src/cli/profile_output.h"
 #include "src/cli/top_view.h"
 #include "src/query/time_text.h"
 
 namespace vesta::cli {
-namespace {
-
-constexpr int64_t kHourMs = 3'600'000;
-
-}  // namespace
 
 StoreQuestion QuestionOf(const std::string& path, const std::string& query,
                          const Settings& settings) {
@@ -25,7 +23,8 @@ StoreQuestion QuestionOf(const std::string& path, const std::string& query,
   const int64_t now_unix_ms = std::chrono::duration_cast<std::chrono::milliseconds>(
                                   std::chrono::system_clock::now().time_since_epoch())
                                   .count();
-  const query::TimePoint from{query::TimePoint::Kind::kUnix, to->UnixMs(now_unix_ms) - kHourMs};
+  const query::TimePoint from{query::TimePoint::Kind::kUnix,
+                              to->UnixMs(now_unix_ms) - base::kHourMs};
   question.parameters.emplace_back("from", query::TimePointText(from));
   return question;
 }
@@ -36,6 +35,22 @@ void AskForTable(const Settings& settings, bool json, bool is_printed, StoreQues
   parameters.emplace_back("format", json ? "json" : "text");
   if (json || !is_printed) return;
   parameters.emplace_back("width", std::to_string(RenderOptionsOf(settings).width_columns));
+}
+
+void SayNotes(const std::string& command, const StoreAnswer& answer) {
+  for (const std::string& note : answer.notes)
+    std::fprintf(stderr, "vesta %s: %s\n", command.c_str(), base::Printable(note).c_str());
+}
+
+base::Result<void> CheckFound(const StoreAnswer& answer, const std::string& query) {
+  if (!answer.is_empty) return {};
+  std::string why;
+  for (const std::string& note : answer.notes) why += (why.empty() ? "" : "; ") + note;
+  if (why.empty()) {
+    why = "nothing is stored of " + (query.empty() ? "this time" : query) +
+          ": look at --from and --to, and at `vesta labels`";
+  }
+  return base::Error(base::ErrorCode::kNotFound, why);
 }
 
 std::string ByParameter(const std::string& by) {

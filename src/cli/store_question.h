@@ -3,7 +3,8 @@
 
 #include <string>
 
-#include "src/cli/options.h"
+#include "src/base/result.h"
+#include "src/cli/settings/options.h"
 #include "src/cli/store_access.h"
 
 namespace vesta::cli {
@@ -15,6 +16,12 @@ StoreQuestion QuestionOf(const std::string& path, const std::string& query,
 // Adds the parameters of an answer for a terminal, or for a program with `json`: its lines, and how
 // wide it is. `is_printed` is false when the answer goes into a file.
 void AskForTable(const Settings& settings, bool json, bool is_printed, StoreQuestion& question);
+
+// Says on standard error what a reader of the answer must know.
+void SayNotes(const std::string& command, const StoreAnswer& answer);
+
+// Errors: NotFound for an answer without anything in it, saying why.
+base::Result<void> CheckFound(const StoreAnswer& answer, const std::string& query);
 
 // The labels of --by as a question has them: a thread is told together with its process; "" = none.
 std::string ByParameter(const std::string& by);

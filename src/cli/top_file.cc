@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/cli/profile_input.h"
+#include "src/cli/run.h"
 #include "src/cli/top_view.h"
 
 namespace vesta::cli {

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "src/cli/options.h"
+#include "src/cli/settings/options.h"
 #include "src/flame/top_render.h"
 #include "src/flame/top_table.h"
 

@@ -1,12 +1,15 @@
 #include "src/client/http_client.h"
 
-#include <curl/curl.h>
-
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cctype>
-#include <string_view>
+#include <cstring>
 
-#include "src/base/shared_library.h"
+#include "src/base/ascii.h"
+#include "src/base/check.h"
+#include "src/base/host_name.h"
+#include "src/client/curl_library.h"
 
 namespace vesta::client {
 namespace {
@@ -16,87 +19,113 @@ using base::ErrorCode;
 using base::Result;
 
 constexpr size_t kHeaderBytesMax = size_t{64} << 10;
+constexpr uint64_t kRefusalBytesMax = uint64_t{1} << 20;  // of an answer that the sink does not get
+constexpr int kPollMs = 1000;  // libcurl comes back sooner when there is something to do
 
-// The functions of libcurl that are used; its header tells their types.
-struct Curl {
-  static Result<Curl> Load() {
-    ASSIGN_OR_RETURN(
-        const auto library,
-        base::SharedLibrary::Open({"libcurl.so.4", "libcurl-gnutls.so.4"},
-                                  "talking to a server needs libcurl: apt-get install libcurl4"));
-    Curl curl;
-    if (!library.Find("curl_easy_init", curl.init) ||
-        !library.Find("curl_easy_setopt", curl.setopt) ||
-        !library.Find("curl_easy_perform", curl.perform) ||
-        !library.Find("curl_easy_getinfo", curl.getinfo) ||
-        !library.Find("curl_easy_reset", curl.reset) ||
-        !library.Find("curl_easy_cleanup", curl.cleanup) ||
-        !library.Find("curl_easy_strerror", curl.strerror) ||
-        !library.Find("curl_slist_append", curl.append) ||
-        !library.Find("curl_slist_free_all", curl.free_list)) {
-      return Error(ErrorCode::kUnsupported, "libcurl lacks a function");
+// The pieces of a body as libcurl takes them away.
+class BodyReader {
+ public:
+  explicit BodyReader(const std::vector<std::string_view>& pieces) : pieces_(pieces) {}
+
+  uint64_t size_bytes() const {
+    uint64_t bytes = 0;
+    for (const std::string_view piece : pieces_) bytes += piece.size();
+    return bytes;
+  }
+  size_t Read(char* room, size_t room_bytes) {
+    size_t done = 0;
+    while (done < room_bytes && piece_ < pieces_.size()) {
+      const std::string_view rest = pieces_[piece_].substr(offset_);
+      const size_t count = std::min(rest.size(), room_bytes - done);
+      if (count > 0) std::memcpy(room + done, rest.data(), count);
+      done += count;
+      offset_ += count;
+      if (offset_ < pieces_[piece_].size()) break;
+      ++piece_;
+      offset_ = 0;
     }
-    return curl;
+    return done;
+  }
+  // From the first byte again, on another connection.
+  void Rewind() { piece_ = offset_ = 0; }
+
+  static size_t OnRead(char* room, size_t size, size_t count, void* reader) {
+    return static_cast<BodyReader*>(reader)->Read(room, size * count);
+  }
+  static int OnSeek(void* reader, curl_off_t offset, int origin) {
+    if (offset != 0 || origin != SEEK_SET) return CURL_SEEKFUNC_CANTSEEK;
+    static_cast<BodyReader*>(reader)->Rewind();
+    return CURL_SEEKFUNC_OK;
   }
 
-  CURL* (*init)() = nullptr;
-  CURLcode (*setopt)(CURL*, CURLoption, ...) = nullptr;
-  CURLcode (*perform)(CURL*) = nullptr;
-  CURLcode (*getinfo)(CURL*, CURLINFO, ...) = nullptr;
-  void (*reset)(CURL*) = nullptr;
-  void (*cleanup)(CURL*) = nullptr;
-  const char* (*strerror)(CURLcode) = nullptr;
-  curl_slist* (*append)(curl_slist*, const char*) = nullptr;
-  void (*free_list)(curl_slist*) = nullptr;
+ private:
+  const std::vector<std::string_view>& pieces_;
+  size_t piece_ = 0;
+  size_t offset_ = 0;
 };
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& letter : lower)
-    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  return lower;
-}
-
-std::string_view Trim(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-}
 
 // What comes of one exchange while it runs.
 struct Exchange {
-  HttpResponse response;
+  const BodySink* sink = nullptr;
+  HttpResponse response = {};
   uint64_t bytes_left = 0;
+  uint64_t refusal_bytes_left = kRefusalBytesMax;
   size_t header_bytes_left = kHeaderBytesMax;
   bool is_too_large = false;
-};
+  std::optional<Error> sink_error = {};
 
-size_t TakeBody(char* bytes, size_t size, size_t count, void* context) {
-  auto& exchange = *static_cast<Exchange*>(context);
-  const size_t total = size * count;
-  if (total > exchange.bytes_left) {
-    exchange.is_too_large = true;
+  size_t Take(std::string_view bytes) {
+    const bool to_sink = *sink && response.status / 100 == 2;
+    uint64_t& left = *sink && !to_sink ? refusal_bytes_left : bytes_left;
+    if (bytes.size() > left) {
+      is_too_large = true;
+      return 0;
+    }
+    left -= bytes.size();
+    if (!to_sink) {
+      response.body.append(bytes);
+      return bytes.size();
+    }
+    auto taken = (*sink)(bytes);
+    if (taken.ok()) return bytes.size();
+    sink_error = std::move(taken).error();
     return 0;
   }
-  exchange.bytes_left -= total;
-  exchange.response.body.append(bytes, total);
-  return total;
-}
-
-size_t TakeHeader(char* bytes, size_t size, size_t count, void* context) {
-  auto& exchange = *static_cast<Exchange*>(context);
-  const std::string_view line(bytes, size * count);
-  if (line.size() > exchange.header_bytes_left) return 0;
-  exchange.header_bytes_left -= line.size();
-  // "100 Continue" and the like come first; only the last answer's headers count.
-  if (line.starts_with("HTTP/")) exchange.response.headers.clear();
-  const size_t colon = line.find(':');
-  if (colon != std::string_view::npos) {
-    exchange.response.headers.emplace_back(Lower(Trim(line.substr(0, colon))),
-                                           std::string(Trim(line.substr(colon + 1))));
+  // False when there are too many of them.
+  bool TakeHeader(std::string_view line) {
+    if (line.size() > header_bytes_left) return false;
+    header_bytes_left -= line.size();
+    // "100 Continue", redirects and the like come first; only the last answer counts.
+    if (line.starts_with("HTTP/")) {
+      response.headers.clear();
+      response.status = StatusOf(line);
+    }
+    const size_t colon = line.find(':');
+    if (colon != std::string_view::npos) {
+      response.headers.emplace_back(base::LowerCase(base::Trim(line.substr(0, colon))),
+                                    base::Trim(line.substr(colon + 1)));
+    }
+    return true;
   }
-  return line.size();
-}
+  // "HTTP/1.1 200 OK"; 0 = it has none.
+  static int StatusOf(std::string_view line) {
+    const size_t space = line.find(' ');
+    int status = 0;
+    for (size_t i = space; i != std::string_view::npos && ++i < line.size() && i <= space + 3;) {
+      if (line[i] < '0' || line[i] > '9') return 0;
+      status = status * 10 + (line[i] - '0');
+    }
+    return status;
+  }
+
+  static size_t OnBody(char* bytes, size_t size, size_t count, void* exchange) {
+    return static_cast<Exchange*>(exchange)->Take({bytes, size * count});
+  }
+  static size_t OnHeader(char* bytes, size_t size, size_t count, void* exchange) {
+    const bool taken = static_cast<Exchange*>(exchange)->TakeHeader({bytes, size * count});
+    return taken ? size * count : 0;
+  }
+};
 
 bool HasControlCharacter(std::string_view text) {
   return std::any_of(text.begin(), text.end(),
@@ -104,77 +133,146 @@ bool HasControlCharacter(std::string_view text) {
 }
 
 // "127.0.0.1" of "http://127.0.0.1:7171/x".
-std::string_view HostOf(std::string_view url) {
-  std::string_view host = url.substr(url.find("://") + 3);
-  host = host.substr(0, host.find('/'));
-  if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
-  return host.substr(0, host.find(':'));
+std::string_view HostOfUrl(std::string_view url) {
+  const std::string_view authority = url.substr(url.find("://") + 3);
+  return base::HostOf(authority.substr(0, authority.find('/')));
 }
 
-bool IsLoopback(std::string_view host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
+std::string DurationText(uint64_t ms) {
+  return ms % 1000 == 0 ? std::to_string(ms / 1000) + " s" : std::to_string(ms) + " ms";
 }
+
+// The lines that are sent before a body.
+class HeaderList {
+ public:
+  explicit HeaderList(const CurlLibrary& curl) : curl_(curl) {}
+  HeaderList(const HeaderList&) = delete;
+  HeaderList& operator=(const HeaderList&) = delete;
+  ~HeaderList() { curl_.slist_free_all(lines_); }
+
+  bool Add(const std::string& line) {
+    curl_slist* longer = curl_.slist_append(lines_, line.c_str());
+    if (longer == nullptr) return false;
+    lines_ = longer;
+    return true;
+  }
+  curl_slist* lines() const { return lines_; }
+
+ private:
+  const CurlLibrary& curl_;
+  curl_slist* lines_ = nullptr;
+};
 
 class CurlClient : public HttpClient {
  public:
-  CurlClient(const Curl& curl, CURL* handle, HttpClientOptions options)
-      : curl_(curl), handle_(handle), options_(std::move(options)) {}
+  CurlClient(const CurlLibrary& curl, HttpClientOptions options)
+      : curl_(curl),
+        options_(std::move(options)),
+        easy_(curl.easy_init()),
+        multi_(curl.multi_init()) {}
   CurlClient(const CurlClient&) = delete;
   CurlClient& operator=(const CurlClient&) = delete;
-  ~CurlClient() override { curl_.cleanup(handle_); }
+  ~CurlClient() override {
+    curl_.easy_cleanup(easy_);
+    curl_.multi_cleanup(multi_);
+  }
+  bool is_ready() const { return easy_ != nullptr && multi_ != nullptr; }
 
   Result<HttpResponse> Send(const HttpRequest& request) override {
-    curl_.reset(handle_);
-    Exchange exchange;
-    exchange.bytes_left = options_.answer_bytes_max;
-    curl_slist* headers = nullptr;
-    const auto add = [&](const std::string& line) {
-      curl_slist* longer = curl_.append(headers, line.c_str());
-      if (longer != nullptr) headers = longer;
-      return longer != nullptr;
-    };
-    bool is_set = add("Expect:");  // our servers read at once
-    if (!options_.token.empty()) is_set = is_set && add("Authorization: Bearer " + options_.token);
+    curl_.easy_reset(easy_);
+    reason_[0] = '\0';
+    Exchange exchange{.sink = &request.sink, .bytes_left = options_.answer_bytes_max};
+    HeaderList headers(curl_);
+    bool is_set = headers.Add("Expect:");  // our servers read at once
+    if (!options_.token.empty())
+      is_set = is_set && headers.Add("Authorization: Bearer " + options_.token);
     for (const auto& [name, value] : request.headers) {
-      if (HasControlCharacter(name) || HasControlCharacter(value)) {
-        curl_.free_list(headers);
+      if (HasControlCharacter(name) || HasControlCharacter(value))
         return Error(ErrorCode::kInvalidInput, "a header would hold a control character");
-      }
-      is_set = is_set && add(name + ": " + value);
+      is_set = is_set && headers.Add(name + ": " + value);
     }
-    is_set = is_set && Set(request, headers, &exchange);
-    const CURLcode done = is_set ? curl_.perform(handle_) : CURLE_UNKNOWN_OPTION;
-    curl_.free_list(headers);
+    const std::string url = options_.url + request.target;
+    is_set = is_set && Set(CURLOPT_URL, url.c_str()) && Set(CURLOPT_HTTPHEADER, headers.lines()) &&
+             SetConnection() && SetAnswer(&exchange);
+    std::optional<BodyReader> body;
+    if (request.body) {
+      body.emplace(*request.body);
+      is_set = is_set && SetBody(&*body);
+    }
+    const CURLcode done = is_set ? Perform() : CURLE_UNKNOWN_OPTION;
+    if (exchange.sink_error) return std::move(*exchange.sink_error);
     if (done != CURLE_OK) return ErrorOf(done, exchange);
-    long status = 0;
-    curl_.getinfo(handle_, CURLINFO_RESPONSE_CODE, &status);
-    exchange.response.status = static_cast<int>(status);
+    curl_off_t retry_after_s = 0;
+    curl_.easy_getinfo(easy_, CURLINFO_RETRY_AFTER, &retry_after_s);
+    exchange.response.retry_after_s = static_cast<uint64_t>(std::max<curl_off_t>(retry_after_s, 0));
     return std::move(exchange.response);
   }
 
+  void Cancel() override {
+    is_cancelled_ = true;
+    curl_.multi_wakeup(multi_);
+  }
+
  private:
-  bool Set(const HttpRequest& request, curl_slist* headers, Exchange* exchange) {
-    const auto set = [this](CURLoption option, auto value) {
-      return curl_.setopt(handle_, option, value) == CURLE_OK;
-    };
-    const std::string url = options_.url + request.target;
-    bool is_set = set(CURLOPT_URL, url.c_str()) && set(CURLOPT_PROTOCOLS_STR, "http,https") &&
-                  set(CURLOPT_NOSIGNAL, 1L) && set(CURLOPT_USERAGENT, "vesta") &&
-                  set(CURLOPT_TIMEOUT_MS, static_cast<long>(options_.timeout_ms)) &&
-                  set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.connect_timeout_ms)) &&
-                  set(CURLOPT_HTTPHEADER, headers) && set(CURLOPT_WRITEFUNCTION, &TakeBody) &&
-                  set(CURLOPT_WRITEDATA, static_cast<void*>(exchange)) &&
-                  set(CURLOPT_HEADERFUNCTION, &TakeHeader) &&
-                  set(CURLOPT_HEADERDATA, static_cast<void*>(exchange));
+  template <typename Value>
+  bool Set(CURLoption option, Value value) {
+    return curl_.easy_setopt(easy_, option, value) == CURLE_OK;
+  }
+
+  bool SetConnection() {
+    bool is_set = Set(CURLOPT_PROTOCOLS_STR, "http,https") && Set(CURLOPT_NOSIGNAL, 1L) &&
+                  Set(CURLOPT_ERRORBUFFER, reason_.data()) && Set(CURLOPT_USERAGENT, "vesta") &&
+                  Set(CURLOPT_TIMEOUT_MS, static_cast<long>(options_.timeout_ms)) &&
+                  Set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.connect_timeout_ms));
     // A proxy of the environment does not reach this machine's own servers.
-    if (IsLoopback(HostOf(options_.url))) is_set = is_set && set(CURLOPT_NOPROXY, "*");
-    if (!options_.ca_file.empty()) is_set = is_set && set(CURLOPT_CAINFO, options_.ca_file.c_str());
-    if (request.body != nullptr) {
-      is_set = is_set && set(CURLOPT_POST, 1L) &&
-               set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body->size())) &&
-               set(CURLOPT_POSTFIELDS, request.body->data());
+    if (base::IsLoopback(HostOfUrl(options_.url))) is_set = is_set && Set(CURLOPT_NOPROXY, "*");
+    if (!options_.ca_file.empty()) is_set = is_set && Set(CURLOPT_CAINFO, options_.ca_file.c_str());
+    if (options_.redirects_max == 0) return is_set;
+    return is_set && Set(CURLOPT_FOLLOWLOCATION, 1L) &&
+           Set(CURLOPT_MAXREDIRS, static_cast<long>(options_.redirects_max)) &&
+           Set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+  }
+
+  bool SetAnswer(Exchange* exchange) {
+    const uint64_t bytes_max = std::min<uint64_t>(options_.answer_bytes_max, INT64_MAX);
+    return Set(CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(bytes_max)) &&
+           Set(CURLOPT_WRITEFUNCTION, &Exchange::OnBody) &&
+           Set(CURLOPT_WRITEDATA, static_cast<void*>(exchange)) &&
+           Set(CURLOPT_HEADERFUNCTION, &Exchange::OnHeader) &&
+           Set(CURLOPT_HEADERDATA, static_cast<void*>(exchange));
+  }
+
+  bool SetBody(BodyReader* body) {
+    return Set(CURLOPT_POST, 1L) &&
+           Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body->size_bytes())) &&
+           Set(CURLOPT_READFUNCTION, &BodyReader::OnRead) &&
+           Set(CURLOPT_READDATA, static_cast<void*>(body)) &&
+           Set(CURLOPT_SEEKFUNCTION, &BodyReader::OnSeek) &&
+           Set(CURLOPT_SEEKDATA, static_cast<void*>(body));
+  }
+
+  // As curl_easy_perform, but that Cancel wakes it.
+  CURLcode Perform() {
+    if (curl_.multi_add_handle(multi_, easy_) != CURLM_OK) return CURLE_FAILED_INIT;
+    CURLcode done = CURLE_FAILED_INIT;
+    for (int running = 1; running != 0;) {
+      if (is_cancelled_) {
+        done = CURLE_ABORTED_BY_CALLBACK;
+        break;
+      }
+      if (curl_.multi_perform(multi_, &running) != CURLM_OK) break;
+      if (running != 0 && curl_.multi_poll(multi_, nullptr, 0, kPollMs, nullptr) != CURLM_OK) break;
     }
-    return is_set;
+    int left = 0;
+    while (const CURLMsg* message = curl_.multi_info_read(multi_, &left))
+      if (message->msg == CURLMSG_DONE) done = message->data.result;
+    curl_.multi_remove_handle(multi_, easy_);
+    return done;
+  }
+
+  // What libcurl says of this failure, or of all of its kind.
+  std::string ReasonOf(CURLcode done) const {
+    return reason_[0] != '\0' ? reason_.data() : curl_.easy_strerror(done);
   }
 
   Error ErrorOf(CURLcode done, const Exchange& exchange) const {
@@ -183,42 +281,55 @@ class CurlClient : public HttpClient {
       case CURLE_COULDNT_CONNECT:
         return Error(ErrorCode::kNotFound, "nobody listens at " + url);
       case CURLE_COULDNT_RESOLVE_HOST:
-        return Error(ErrorCode::kUnavailable,
-                     "the host of " + url + " is not known: look at --server and VESTA_SERVER");
+        return Error(ErrorCode::kUnavailable, "the host of " + url + " is not known");
       case CURLE_OPERATION_TIMEDOUT:
-        return Error(ErrorCode::kUnavailable, url + " did not answer within " +
-                                                  std::to_string(options_.timeout_ms / 1000) +
-                                                  " s: ask for less, or look at what it does");
+        return Error(ErrorCode::kUnavailable,
+                     url + " did not answer within " + DurationText(options_.timeout_ms));
+      case CURLE_ABORTED_BY_CALLBACK:
+        return Error(ErrorCode::kUnavailable, "talking to " + url + " was cancelled");
       case CURLE_PEER_FAILED_VERIFICATION:
         return Error(ErrorCode::kPermission,
-                     "the certificate of " + url +
-                         " is not trusted: give the file of who signed it by --ca-file");
+                     "the certificate of " + url + " is not trusted (" + ReasonOf(done) + ")");
       case CURLE_SSL_CACERT_BADFILE:
         return Error(ErrorCode::kInvalidInput,
-                     "--ca-file " + options_.ca_file + " is no readable PEM file");
+                     options_.ca_file + " is no readable PEM file of certificates");
+      case CURLE_GOT_NOTHING:  // it ended just now, or wants the other one
+        return Error(ErrorCode::kUnavailable,
+                     url +
+                         " ended the connection without an answer: is it the right one of http:// "
+                         "and https://? (" +
+                         ReasonOf(done) + ")");
+      case CURLE_PARTIAL_FILE:
+      case CURLE_RECV_ERROR:
+      case CURLE_SEND_ERROR:
+        return Error(
+            ErrorCode::kUnavailable,
+            url + " ended the connection before its answer was whole (" + ReasonOf(done) + ")");
       case CURLE_SSL_CONNECT_ERROR:
-      case CURLE_GOT_NOTHING:
       case CURLE_UNSUPPORTED_PROTOCOL:
       case CURLE_WEIRD_SERVER_REPLY:
         return Error(ErrorCode::kUnavailable,
                      url + " does not speak " + (url.starts_with("https") ? "HTTPS" : "HTTP") +
-                         ": does --server begin with the right one of http:// and https://? (" +
-                         curl_.strerror(done) + ")");
+                         ": is it the right one of http:// and https://? (" + ReasonOf(done) + ")");
       case CURLE_WRITE_ERROR:
-        if (exchange.is_too_large) {
+      case CURLE_FILESIZE_EXCEEDED:
+        if (exchange.is_too_large || done == CURLE_FILESIZE_EXCEEDED) {
           return Error(ErrorCode::kExhausted, "the answer of " + url + " has more than " +
                                                   std::to_string(options_.answer_bytes_max) +
-                                                  " bytes: ask for a shorter time or fewer series");
+                                                  " bytes");
         }
         [[fallthrough]];
       default:
-        return Error(ErrorCode::kUnavailable, "talking to " + url + ": " + curl_.strerror(done));
+        return Error(ErrorCode::kUnavailable, "talking to " + url + ": " + ReasonOf(done));
     }
   }
 
-  Curl curl_;
-  CURL* handle_;
+  const CurlLibrary& curl_;
   HttpClientOptions options_;
+  CURL* easy_;
+  CURLM* multi_;  // keeps the connection
+  std::array<char, CURL_ERROR_SIZE> reason_ = {};
+  std::atomic<bool> is_cancelled_{false};
 };
 
 }  // namespace
@@ -231,6 +342,7 @@ std::string HttpResponse::Header(const std::string& name) const {
 }
 
 Result<std::unique_ptr<HttpClient>> HttpClient::Open(const HttpClientOptions& options) {
+  CHECK(options.token.empty() || options.redirects_max == 0);
   HttpClientOptions own = options;
   while (own.url.ends_with('/')) own.url.pop_back();
   if (!own.url.starts_with("http://") && !own.url.starts_with("https://")) {
@@ -238,7 +350,7 @@ Result<std::unique_ptr<HttpClient>> HttpClient::Open(const HttpClientOptions& op
         ErrorCode::kInvalidInput,
         "'" + options.url + "' is no address of a server: give one such as http://127.0.0.1:7171");
   }
-  if (HostOf(own.url).empty() || HasControlCharacter(own.url) ||
+  if (HostOfUrl(own.url).empty() || HasControlCharacter(own.url) ||
       own.url.find_first_of(" ?#@") != std::string::npos) {
     return Error(ErrorCode::kInvalidInput,
                  "'" + options.url + "' is no address of a server: give only its host and port");
@@ -246,10 +358,10 @@ Result<std::unique_ptr<HttpClient>> HttpClient::Open(const HttpClientOptions& op
   if (HasControlCharacter(own.token) || own.token.find(' ') != std::string::npos) {
     return Error(ErrorCode::kInvalidInput, "a token is one line without spaces");
   }
-  ASSIGN_OR_RETURN(const Curl curl, Curl::Load());
-  CURL* handle = curl.init();
-  if (handle == nullptr) return Error(ErrorCode::kUnavailable, "libcurl does not start");
-  return std::unique_ptr<HttpClient>(std::make_unique<CurlClient>(curl, handle, std::move(own)));
+  ASSIGN_OR_RETURN(const CurlLibrary* curl, CurlLibrary::Get());
+  auto client = std::make_unique<CurlClient>(*curl, std::move(own));
+  if (!client->is_ready()) return Error(ErrorCode::kUnavailable, "libcurl does not start");
+  return std::unique_ptr<HttpClient>(std::move(client));
 }
 
 std::string EscapeQuery(std::string_view text) {

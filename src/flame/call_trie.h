@@ -34,6 +34,17 @@ class CallTrie {
     return node;
   }
 
+  // As Child, of a child that is there; 0 = it is not.
+  uint32_t Find(uint32_t parent, uint32_t item) const {
+    size_t position = profile::HashWord(parent, item) & mask_;
+    while (slots_[position].node != 0) {
+      const Slot& slot = slots_[position];
+      if (slot.parent == parent && slot.item == item) return slot.node;
+      position = (position + 1) & mask_;
+    }
+    return 0;
+  }
+
   size_t size() const { return parents_.size(); }
   uint32_t parent(uint32_t node) const { return parents_[node]; }
   uint32_t item(uint32_t node) const { return items_[node]; }

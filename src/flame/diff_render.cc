@@ -46,10 +46,17 @@ const DiffFigure& Shown(const DiffTable& table, const DiffRow& row) {
   return table.order == DiffOrder::kSelf ? row.self : row.total;
 }
 
-std::span<const DiffRow> ShownRows(const DiffTable& table, const TopRenderOptions& options) {
-  const size_t count =
-      options.rows_max == 0 ? table.rows.size() : std::min(options.rows_max, table.rows.size());
-  return std::span(table.rows).first(count);
+std::span<const DiffRow> FirstRows(std::span<const DiffRow> rows, const TopRenderOptions& options) {
+  return rows.first(options.rows_max == 0 ? rows.size() : std::min(options.rows_max, rows.size()));
+}
+
+// They stand in front, since rows are in the order of their differences.
+std::span<const DiffRow> ChangedRows(const DiffTable& table) {
+  const auto is_changed = [](const DiffRow& row) {
+    return row.self.difference() != 0 || row.total.difference() != 0;
+  };
+  const auto end = std::partition_point(table.rows.begin(), table.rows.end(), is_changed);
+  return {table.rows.begin(), end};
 }
 
 // The sums as the rows have them.
@@ -77,12 +84,17 @@ class Text {
   Text(const DiffTable& table, const TopRenderOptions& options)
       : table_(table),
         options_(options),
-        shown_(ShownRows(table, options)),
+        changed_(ChangedRows(table)),
+        shown_(FirstRows(changed_, options)),
         format_(FormatFor(table, shown_)) {}
 
   std::string Run() {
     AddHeading();
-    if (shown_.empty()) return std::move(out_);
+    if (table_.rows.empty()) return std::move(out_);
+    if (changed_.empty()) {
+      out_ += "\nnothing changed: " + Functions(table_.rows.size()) + " of equal self and total\n";
+      return std::move(out_);
+    }
     const std::string titles = PadLeft("before", 10) + ' ' + PadLeft("after", 10) + ' ' +
                                PadLeft("difference", 11) + ' ' + PadLeft("change", 8) + "  " +
                                PadLeft("share", 16) + "  ";
@@ -103,6 +115,10 @@ class Text {
   }
 
  private:
+  static std::string Functions(size_t count) {
+    return std::to_string(count) + (count == 1 ? " function" : " functions");
+  }
+
   std::string Signed(int64_t value) const { return Sign(value) + format_.Text(std::abs(value)); }
 
   std::string Columns(const DiffFigure& figure, const std::string& change) const {
@@ -144,18 +160,23 @@ class Text {
   }
 
   void AddRest() {
-    if (shown_.size() == table_.rows.size()) return;
-    int64_t difference = 0;
-    for (size_t i = shown_.size(); i < table_.rows.size(); ++i)
-      difference = profile::AddSaturating(difference, table_.rows[i].self.difference());
-    const size_t count = table_.rows.size() - shown_.size();
-    out_ += "... " + std::to_string(count) +
-            (count == 1 ? " more function: " : " more functions: ") + Signed(difference) +
-            " self\n";
+    if (shown_.size() < changed_.size()) {
+      int64_t difference = 0;
+      for (const DiffRow& row : changed_.subspan(shown_.size()))
+        difference = profile::AddSaturating(difference, row.self.difference());
+      const size_t count = changed_.size() - shown_.size();
+      out_ += "... " + std::to_string(count) +
+              (count == 1 ? " more function: " : " more functions: ") + Signed(difference) +
+              " self\n";
+    }
+    if (changed_.size() < table_.rows.size()) {
+      out_ += "... " + Functions(table_.rows.size() - changed_.size()) + " did not change\n";
+    }
   }
 
   const DiffTable& table_;
   const TopRenderOptions& options_;
+  const std::span<const DiffRow> changed_;
   const std::span<const DiffRow> shown_;
   const ValueFormat format_;
   std::string out_;
@@ -209,7 +230,7 @@ std::string RenderDiffJson(const DiffTable& table, const TopRenderOptions& optio
   for (const std::string& note : options.notes) json.String(note);
   json.EndArray().Key("function_count").Uint(table.rows.size());
   json.Key("functions").BeginArray();
-  for (const DiffRow& row : ShownRows(table, options)) WriteRow(row, json);
+  for (const DiffRow& row : FirstRows(table.rows, options)) WriteRow(row, json);
   json.EndArray().EndObject();
   return json.Take() + '\n';
 }

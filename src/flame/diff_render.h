@@ -8,8 +8,8 @@
 
 namespace vesta::flame {
 
-// Shape: heading with both sides, notes, column titles, one line per function, a line for the rest,
-//        and the sums:
+// Shape: heading with both sides, notes, column titles, one line per function that changed, lines
+//        for the rest, and the sums; where none changed, one line that says so instead:
 //
 //        cpu: 9.81s -> 10.42s, +0.61s (+6.2%)
 //        before: a.pb.gz, 981 samples over 10.01s
@@ -20,7 +20,8 @@ namespace vesta::flame {
 //             5.03s      5.63s      +0.60s   +11.9%  51.27%->54.03%  slowValidate [app]
 //                 0      0.21s      +0.21s      new      0%-> 2.02%  Escape [app]
 //             1.21s      1.20s      -0.01s    -0.8%~ 12.33%->11.52%  parse [app]
-//        ... 41 more functions: -0.19s
+//        ... 41 more functions: -0.19s self
+//        ... 12 functions did not change
 //             9.81s     10.42s      +0.61s    +6.2%       100%->100% all
 //
 //        Figures are self, or total where the table is in that order. No meaning is in colour.

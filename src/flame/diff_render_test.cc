@@ -23,14 +23,14 @@ DiffTable SmallTable() {
        {1'210'000'000, 1'200'000'000, true},
        {1'210'000'000, 1'200'000'000, true},
        0},
-      {"same", "app", "", {10'000'000, 10'000'000, true}, {10'000'000, 10'000'000, true}, 0},
-      {"much", "app", "", {10'000'000, 400'000'000, false}, {10'000'000, 400'000'000, false}, 0}};
+      {"much", "app", "", {10'000'000, 400'000'000, false}, {10'000'000, 400'000'000, false}, 0},
+      {"same", "app", "", {10'000'000, 10'000'000, true}, {10'000'000, 10'000'000, true}, 0}};
   return table;
 }
 
 TEST(DiffRenderTest, GoldenTable) {
   EXPECT_EQ(
-      RenderDiffText(SmallTable(), {.rows_max = 5, .notes = {"2 samples lost"}}),
+      RenderDiffText(SmallTable(), {.rows_max = 4, .notes = {"2 samples lost"}}),
       "cpu: 9.81s -> 10.42s, +610.00ms (+6.2%)\n"
       "before: a.pb.gz, 981 samples over 10.01s\n"
       "after: b.pb.gz, 1 sample over 10.02s\n"
@@ -43,8 +43,8 @@ TEST(DiffRenderTest, GoldenTable) {
       "name) [libfoo.so]\n"
       "     0.20s          0      -0.20s     gone    2.04%->  0.00%  old [kernel]\n"
       "     1.21s      1.20s      -0.01s    -0.8%~  12.33%-> 11.52%  parse (src/parse.c)\n"
-      "     0.01s      0.01s           0       0%    0.10%->  0.10%  same [app]\n"
       "... 1 more function: +0.39s self\n"
+      "... 1 function did not change\n"
       "     9.81s     10.42s      +0.61s    +6.2%  100.00%->100.00%  all\n");
 }
 
@@ -52,6 +52,29 @@ TEST(DiffRenderTest, LargeGrowthIsATimesFigureAndAllRowsNeedNoRest) {
   const std::string text = RenderDiffText(SmallTable(), {.rows_max = 0});
   EXPECT_NE(text.find("     +0.39s      x40 "), std::string::npos) << text;
   EXPECT_EQ(text.find("more function"), std::string::npos);
+  EXPECT_NE(text.find("... 1 function did not change\n"), std::string::npos) << text;
+}
+
+TEST(DiffRenderTest, OfEqualSidesItSaysThatNothingChanged) {
+  DiffTable table = SmallTable();
+  table.sum.after = table.sum.before;
+  for (DiffRow& row : table.rows) {
+    row.self.after = row.self.before;
+    row.total.after = row.total.before;
+  }
+  const std::string text = RenderDiffText(table);
+  EXPECT_NE(text.find("\n\nnothing changed: 6 functions of equal self and total\n"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("slowValidate"), std::string::npos) << text;
+  EXPECT_NE(RenderDiffJson(table, {.rows_max = 0}).find("\"name\":\"same\""), std::string::npos);
+}
+
+TEST(DiffRenderTest, ACallerWhoseCalleesChangedIsNotEqual) {
+  DiffTable table = SmallTable();
+  table.rows = {table.rows.back()};
+  table.rows[0].total.after += 5'000'000;
+  EXPECT_NE(RenderDiffText(table).find("same [app]"), std::string::npos);
 }
 
 TEST(DiffRenderTest, AFunctionThatWasOnlyACallerIsNotNew) {

@@ -66,6 +66,17 @@ void SortRows(DiffTable& table) {
   });
 }
 
+// By the tree's counts, else by what one sample stands for; 0 = unknown.
+int64_t CountOfSamples(const StackTree& tree, const TreeValueType& type, size_t side,
+                       int64_t value) {
+  for (size_t i = 0; i < tree.value_types.size(); ++i) {
+    if (tree.value_types[i].type == "samples" && tree.value_types[i].unit == "count")
+      return NodeTotals(tree, tree.column(i, side))[0];
+  }
+  const double each = type.per_sample[side];
+  return each > 0 ? std::llround(static_cast<double>(value) / each) : 0;
+}
+
 }  // namespace
 
 DiffFigure NoiseRule::Figure(int64_t before, int64_t after) const {
@@ -94,9 +105,7 @@ DiffTable MakeDiffTable(const StackTree& tree, size_t value_type, const DiffOpti
     const size_t column = tree.column(value_type, side);
     sums[side] = SumGroups(tree, column, groups.of_function, groups.rows.size());
     all[side] = NodeTotals(tree, column)[0];
-    if (type.per_sample[side] > 0)
-      table.sample_counts[side] =
-          std::llround(static_cast<double>(all[side]) / type.per_sample[side]);
+    table.sample_counts[side] = CountOfSamples(tree, type, side, all[side]);
   }
   table.sum = NoiseRule{type.per_sample[0], type.per_sample[1]}.Figure(all[0], all[1]);
   if (options.normalize && all[0] > 0 && all[1] > 0)

@@ -182,5 +182,54 @@ TEST_F(NoiseTest, APlantedChangeOfAnEighthStandsFirst) {
   EXPECT_NEAR(static_cast<double>(table.rows[0].self.difference()) / 9'000'000, 0.12, 0.05);
 }
 
+// What an agent keeps whose CPU limit slowed it from a weight of 1 to one of 16 in mid recording.
+class MixedWeightsTest : public testing::Test {
+ protected:
+  // times: as much of each function, of function 0 `planted` times more.
+  Profile Draw(double times, double planted) {
+    Profile profile;
+    profile.SetSampleTypes(
+        {profile.InternValueType("samples", "count"), profile.InternValueType("cpu", "ms")});
+    profile.header().period_type = profile.sample_types()[1];  // the period is not one
+    for (int i = 0; i < kFunctions; ++i) {
+      const double value = times * (400 + 10 * i) * (i == 0 ? planted : 1);
+      const profile::Line line{
+          profile.InternFunction({profile.InternString("f" + std::to_string(i)), {}, {}, 0}), 0, 0};
+      const LocationId leaf = profile.InternLocation({profile::kNoMapping, 0, false, {&line, 1}});
+      const int64_t quick = std::poisson_distribution<int64_t>(value / 2)(random_);
+      const int64_t slow = std::poisson_distribution<int64_t>(value / 2 / 16)(random_);
+      profile.AddSample(profile.InternStack({{leaf}}), {}, {{quick + slow, quick + 16 * slow}});
+      const profile::Line rare{profile.InternFunction({profile.InternString("rare"), {}, {}, 0}),
+                               i + 1, 0};
+      const LocationId cold = profile.InternLocation({profile::kNoMapping, 0, false, {&rare, 1}});
+      const bool is_slow = i % 17 == 16;
+      profile.AddSample(profile.InternStack({{cold}}), {}, {{1, is_slow ? 16 : 1}});
+    }
+    return profile;
+  }
+  static DiffTable Diff(const Profile& before, const Profile& after) {
+    const TreeInput inputs[] = {{&before, "a"}, {&after, "b"}};
+    return MakeDiffTable(*MakeStackTree(inputs), 1);
+  }
+  static constexpr int kFunctions = 340;
+  std::mt19937_64 random_{5};
+};
+
+TEST_F(MixedWeightsTest, UnchangedIsNoiseAndAPlantedChangeIsNot) {
+  const Profile before = Draw(1, 1);
+  const DiffTable table = Diff(before, Draw(1, 3));
+  EXPECT_TRUE(table.noise_known);
+  const auto within =
+      std::ranges::count_if(table.rows, [](const DiffRow& row) { return row.self.within_noise; });
+  EXPECT_GT(within, kFunctions * 92 / 100);
+  EXPECT_LT(within, kFunctions * 99 / 100);
+  const auto planted = std::ranges::find(table.rows, "f0", &DiffRow::name);
+  ASSERT_NE(planted, table.rows.end());
+  EXPECT_FALSE(planted->self.within_noise);
+  int64_t count = 0;
+  for (size_t i = 0; i < before.sample_count(); ++i) count += before.sample_values(i)[0];
+  EXPECT_EQ(table.sample_counts[0], count) << "samples are counted, whatever they stand for";
+}
+
 }  // namespace
 }  // namespace vesta::flame

@@ -123,14 +123,21 @@ uint32_t FrameTable::PlaceOfAddress(const SourceFrame& source) {
 }
 
 uint32_t FrameTable::PlaceOfLabel(std::string_view text) {
-  const PlaceFrame frame{InternFunction(InternString(text), 0, 0, FunctionKind::kProcess), kNoLine};
+  return PlaceOfFunction(InternFunction(InternString(text), 0, 0, FunctionKind::kProcess));
+}
+
+uint32_t FrameTable::PlaceOfFunction(uint32_t function) {
+  const PlaceFrame frame{function, kNoLine};
   return InternPlace({&frame, 1});
+}
+
+uint32_t FrameTable::PlaceOfRest() {
+  return PlaceOfFunction(InternFunction(InternString(kRestName), 0, 0, FunctionKind::kOther));
 }
 
 uint32_t FrameTable::PlaceOfNoStack() {
   const uint32_t name = InternString(profile::kNoStackName);
-  const PlaceFrame frame{InternFunction(name, 0, 0, FunctionKind::kOther), kNoLine};
-  return InternPlace({&frame, 1});
+  return PlaceOfFunction(InternFunction(name, 0, 0, FunctionKind::kOther));
 }
 
 uint32_t FrameTable::WithImages(uint32_t place, std::span<const uint32_t> image_of) {

@@ -62,6 +62,10 @@ class FrameTable {
   uint32_t PlaceOfAddress(const SourceFrame& source);
   // A frame that stands for a label, such as the process.
   uint32_t PlaceOfLabel(std::string_view text);
+  // A function, wherever in it.
+  uint32_t PlaceOfFunction(uint32_t function);
+  // The frame that stands for what was cut.
+  uint32_t PlaceOfRest();
   // The frame of a sample that has none.
   uint32_t PlaceOfNoStack();
   // The place with its functions taken for those of another binary.

@@ -15,10 +15,13 @@ using profile::AddSaturating;
 
 // Which of the nodes stay, the heaviest first; an ancestor is never lighter and has a smaller
 // number, so it stays as well.
+// What stands for a rest already is no choice: it stays a rest.
 std::vector<uint32_t> ChooseNodes(const CallTrie& nodes, std::span<const double> weight,
-                                  size_t nodes_max) {
-  std::vector<uint32_t> order(nodes.size() - 1);
-  std::iota(order.begin(), order.end(), 1u);
+                                  size_t nodes_max, uint32_t rest_function) {
+  std::vector<uint32_t> order;
+  order.reserve(nodes.size());
+  for (uint32_t node = 1; node < nodes.size(); ++node)
+    if (nodes.item(node) != rest_function) order.push_back(node);
   const auto heavier = [&](uint32_t a, uint32_t b) {
     return weight[a] != weight[b] ? weight[a] > weight[b] : a < b;
   };
@@ -103,7 +106,7 @@ void FunctionTrie::Cut(size_t nodes_max, std::span<const size_t> weighed, uint32
   FunctionTrie kept(columns());
   std::vector<uint32_t> place(nodes_.size(), kNoFunction);
   place[0] = 0;
-  for (const uint32_t node : ChooseNodes(nodes_, weight, nodes_max))
+  for (const uint32_t node : ChooseNodes(nodes_, weight, nodes_max, rest_function))
     place[node] = kept.Child(place[nodes_.parent(node)], nodes_.item(node));
   for (uint32_t node = 0; node < nodes_.size(); ++node) {
     const bool stays = place[node] != kNoFunction;

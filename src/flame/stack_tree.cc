@@ -1,15 +1,14 @@
 #include "src/flame/stack_tree.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <numeric>
-#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "src/flame/frame_table.h"
 #include "src/flame/function_trie.h"
+#include "src/flame/sample_worth.h"
 #include "src/flame/tree_builder.h"
 
 namespace vesta::flame {
@@ -64,24 +63,20 @@ std::vector<double> ValuesPerSample(const Profile& profile) {
   for (size_t type = 0; type < types.size(); ++type) {
     if (is_count(types[type])) {
       result[type] = 1;
-    } else if (types[type] == profile.header().period_type && profile.header().period > 0) {
-      result[type] = static_cast<double>(profile.header().period);
-    } else if (count_type != types.end()) {
-      // Only when each sample has the same: a sum of waiting times has no noise of counts.
-      const auto counted = static_cast<size_t>(count_type - types.begin());
-      std::optional<double> each;
-      bool is_same = true;
-      for (size_t i = 0; i < profile.sample_count() && is_same; ++i) {
-        const auto values = profile.sample_values(i);
-        if (values[counted] == 0 && values[type] == 0) continue;
-        const double ratio =
-            static_cast<double>(values[type]) / static_cast<double>(values[counted]);
-        is_same =
-            ratio > 0 && std::isfinite(ratio) && std::abs(ratio / each.value_or(ratio) - 1) < 0.01;
-        each = ratio;
-      }
-      if (is_same) result[type] = each.value_or(0);
+      continue;
     }
+    const bool is_sampled = types[type] == profile.header().period_type;
+    SampleWorth worth;
+    if (count_type != types.end()) {
+      const auto counted = static_cast<size_t>(count_type - types.begin());
+      for (size_t i = 0; i < profile.sample_count(); ++i) {
+        const auto values = profile.sample_values(i);
+        worth.Add(values[type], values[counted]);
+      }
+    }
+    const bool is_told = is_sampled && profile.header().period > 0;
+    result[type] = is_told && !worth.is_mixed() ? static_cast<double>(profile.header().period)
+                                                : worth.PerSample(is_sampled);
   }
   return result;
 }

@@ -35,7 +35,8 @@ struct TreeFunction {
 struct TreeValueType {
   std::string type;
   std::string unit;
-  // Per side: what one sample stands for, so that noise can be told; 0 = unknown or not sampled.
+  // Per side: what one sample stands for, so that noise can be told (SampleWorth); 0 = unknown or
+  // not sampled.
   std::vector<double> per_sample;
 };
 

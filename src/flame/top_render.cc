@@ -39,8 +39,10 @@ std::string Heading(const TopTable& table) {
       const double cpus = static_cast<double>(table.sum) * static_cast<double>(unit_ns) /
                           static_cast<double>(table.duration_ns);
       std::array<char, 40> buffer;
-      std::snprintf(buffer.data(), buffer.size(), " (%.2f CPUs)", cpus);
+      std::snprintf(buffer.data(), buffer.size(), " (%.2f ", cpus);
       text += buffer.data();
+      if (table.cpu_count != 0) text += "of " + std::to_string(table.cpu_count) + ' ';
+      text += "CPUs)";
     }
   }
   if (!is_samples) text += ", " + SamplesText(table.sample_count);
@@ -122,7 +124,7 @@ std::string RenderTopJson(const TopTable& table, const TopRenderOptions& options
   json.Key("type").String(table.type).Key("unit").String(table.unit).EndObject();
   json.Key("total").Int(table.sum).Key("samples").Int(table.sample_count);
   json.Key("duration_ns").Int(table.duration_ns).Key("time_unix_ns").Int(table.time_unix_ns);
-  json.Key("notes").BeginArray();
+  json.Key("cpu_count").Uint(table.cpu_count).Key("notes").BeginArray();
   for (const std::string& note : options.notes) json.String(note);
   json.EndArray();
   json.Key("function_count").Uint(table.rows.size());

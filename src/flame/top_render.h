@@ -18,7 +18,7 @@ struct TopRenderOptions {
 
 // Shape: heading, notes, column titles, one line per function, and a line that sums up the rest:
 //
-//        cpu: 9.81s over 10.01s (0.98 CPUs), 971 samples
+//        cpu: 9.81s over 10.01s (0.98 of 2 CPUs), 971 samples
 //
 //              self   self%      total  total%  function [binary]
 //             5.03s  51.27%      5.03s  51.27%  slowValidate [app]
@@ -29,9 +29,9 @@ struct TopRenderOptions {
 std::string RenderTopText(const TopTable& table, const TopRenderOptions& options = {});
 
 // Shape: one object on one line: sample_type {type, unit}, total, samples, duration_ns,
-//        time_unix_ns, notes [], function_count, functions [{name, binary, file, self, total}];
-//        file is "" where the binary is known; a row without a name has name null and
-//        unnamed_addresses.
+//        time_unix_ns, cpu_count (0 = unknown), notes [], function_count, functions [{name, binary,
+//        file, self, total}]; file is "" where the binary is known; a row without a name has name
+//        null and unnamed_addresses.
 std::string RenderTopJson(const TopTable& table, const TopRenderOptions& options = {});
 
 // Cuts characters out of the middle, so that at most `columns` remain, '…' included.

@@ -40,12 +40,20 @@ TEST(TopRenderTest, GoldenJson) {
   table.rows[0].name = "a\"b\xff";
   EXPECT_EQ(RenderTopJson(table, {.rows_max = 2, .notes = {"n"}}),
             "{\"sample_type\":{\"type\":\"cpu\",\"unit\":\"nanoseconds\"},\"total\":9810000000,"
-            "\"samples\":971,\"duration_ns\":10010000000,\"time_unix_ns\":0,\"notes\":[\"n\"],"
-            "\"function_count\":4,\"functions\":["
+            "\"samples\":971,\"duration_ns\":10010000000,\"time_unix_ns\":0,\"cpu_count\":0,"
+            "\"notes\":[\"n\"],\"function_count\":4,\"functions\":["
             "{\"name\":\"a\\\"b\xef\xbf\xbd\",\"binary\":\"app\",\"file\":\"\","
             "\"self\":5030000000,\"total\":5030000000},"
             "{\"name\":null,\"unnamed_addresses\":18,\"binary\":\"libfoo.so\",\"file\":\"\","
             "\"self\":1200000000,\"total\":1210000000}]}\n");
+}
+
+TEST(TopRenderTest, HowManyCpusThereAreIsSaidWhereItIsKnown) {
+  TopTable table = SmallTable();
+  table.cpu_count = 2;
+  EXPECT_EQ(RenderTopText(table).rfind("cpu: 9.81s over 10.01s (0.98 of 2 CPUs), 971 samples\n", 0),
+            0u);
+  EXPECT_NE(RenderTopJson(table).find("\"cpu_count\":2,"), std::string::npos);
 }
 
 TEST(TopRenderTest, WhereNoBinaryIsKnownTheFileStands) {

@@ -28,6 +28,7 @@ struct TopTable {
   int64_t sample_count = 0;  // the profile's own count where it has one, else its rows
   int64_t duration_ns = 0;   // 0 = unknown
   int64_t time_unix_ns = 0;  // 0 = unknown
+  uint32_t cpu_count = 0;    // of the machine; 0 = unknown
   std::vector<TopRow> rows;
 };
 

@@ -130,7 +130,7 @@ base::Result<size_t> TreeBuilder::Finish(const TreeFinish& options, StackTree& t
     merged.Cut(options.nodes_max, WeighedColumns(tree), rest);
   }
   const std::vector<uint32_t> rank = merged.Write(std::move(functions), std::move(strings), tree);
-  if (options.lines && !frames_.lines().empty()) WriteLines(rank, tree);
+  if (options.lines && !is_by_function_ && !frames_.lines().empty()) WriteLines(rank, tree);
   return nodes_all;
 }
 

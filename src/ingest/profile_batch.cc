@@ -1,5 +1,6 @@
 #include "src/ingest/profile_batch.h"
 
+#include <algorithm>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -145,6 +146,10 @@ base::Result<ProfileBatch> MakeBatch(const profile::Profile& profile, const Batc
   ASSIGN_OR_RETURN(const int64_t time_unix_ms, TimeOf(profile, options));
   SeriesTable series(profile, options.labels);
   RETURN_IF_ERROR(AddRows(profile, columns, options.time_unix_ms, time_unix_ms, &series, &made));
+  made.batch.has_times_of_arrival =
+      !options.time_unix_ms && profile.header().time_unix_ns <= 0 &&
+      std::all_of(made.batch.rows.begin(), made.batch.rows.end(),
+                  [&](const store::BatchRow& row) { return row.time_unix_ms == time_unix_ms; });
   made.batch.series = series.TakeSeries();
   made.batch.tasks = series.TakeTasks();
   made.report.samples = profile.sample_count();

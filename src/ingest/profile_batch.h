@@ -18,7 +18,7 @@ struct BatchOptions {
   std::optional<store::BatchId> id = std::nullopt;
   // When the rows were observed; nothing = the profile's own end (its time + its duration).
   std::optional<int64_t> time_unix_ms = std::nullopt;
-  // For a profile that does not say its own time: the file's time stamp, or when it arrived.
+  // For a profile that does not say its own time: when it arrived.
   std::optional<int64_t> fallback_time_unix_ms = std::nullopt;
   // What the type of a profile that has nothing but samples/count is called, e.g. "cpu" for folded
   // stacks of which the pusher knows that; its values are counts.

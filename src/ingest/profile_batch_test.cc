@@ -232,6 +232,27 @@ TEST(MakeBatch, TakesTheTimeOfThePusherThenOfTheProfileThenTheFallback) {
   EXPECT_EQ(time_of(options), 7);
 }
 
+TEST(MakeBatch, TimesOfArrivalAreThoseThatNobodyGave) {
+  Profile profile = Typed({"cpu/nanoseconds"});
+  Sample(&profile, {}, {1});
+  const auto has_times_of_arrival = [&](const BatchOptions& options) {
+    const auto made = MakeBatch(profile, options);
+    EXPECT_TRUE(made.ok());
+    return made.ok() && made->batch.has_times_of_arrival;
+  };
+  BatchOptions arrived;
+  arrived.fallback_time_unix_ms = 5;
+  EXPECT_TRUE(has_times_of_arrival(arrived));
+  EXPECT_FALSE(has_times_of_arrival(At(5)));
+  // A row of another time has not that of its arrival.
+  Sample(&profile, {profile.NumberLabel(store::kRowTime, 6, "milliseconds")}, {1});
+  EXPECT_FALSE(has_times_of_arrival(arrived));
+  profile = Typed({"cpu/nanoseconds"});
+  Sample(&profile, {}, {1});
+  profile.header().time_unix_ns = 1'000'000'000;
+  EXPECT_FALSE(has_times_of_arrival(arrived));
+}
+
 TEST(MakeBatch, LabelsOfAnExportGiveEachRowItsOwnTimeWeightAndCount) {
   Profile profile = Typed({"wall/nanoseconds"});
   profile.header().time_unix_ns = kTimeUnixMs * 1'000'000;

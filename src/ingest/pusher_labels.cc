@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "src/base/ascii.h"
 #include "src/base/printable.h"
 #include "src/store/batch_check.h"
 #include "src/store/label_alias.h"
@@ -15,18 +16,10 @@ base::Error Invalid(const std::string& message) {
   return base::Error(base::ErrorCode::kInvalidInput, message);
 }
 
-bool IsBlank(char c) { return c == ' ' || c == '\t'; }
-
-std::string_view Trim(std::string_view text) {
-  while (!text.empty() && IsBlank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && IsBlank(text.back())) text.remove_suffix(1);
-  return text;
-}
-
 // Takes pairs from the front of a text.
 class PairReader {
  public:
-  explicit PairReader(std::string_view text) : rest_(Trim(text)) {}
+  explicit PairReader(std::string_view text) : rest_(base::Trim(text)) {}
   bool at_end() const { return rest_.empty(); }
 
   base::Result<store::Label> Next() {
@@ -34,13 +27,13 @@ class PairReader {
     if (sign == std::string_view::npos || rest_[sign] == ',') {
       return Invalid("the label '" + Shown(rest_.substr(0, sign)) + "' has no '='");
     }
-    store::Label label = {.name = std::string(Trim(rest_.substr(0, sign))), .value = {}};
-    rest_ = Trim(rest_.substr(sign + 1));
+    store::Label label = {.name = std::string(base::Trim(rest_.substr(0, sign))), .value = {}};
+    rest_ = base::Trim(rest_.substr(sign + 1));
     if (!rest_.empty() && rest_.front() == '"') {
       ASSIGN_OR_RETURN(label.value, TakeQuoted(label.name));
     } else {
       const size_t comma = std::min(rest_.find(','), rest_.size());
-      label.value = Trim(rest_.substr(0, comma));
+      label.value = base::Trim(rest_.substr(0, comma));
       rest_.remove_prefix(comma);
     }
     RETURN_IF_ERROR(TakeComma(label.name));
@@ -54,7 +47,7 @@ class PairReader {
     std::string value;
     for (size_t i = 1; i < rest_.size(); ++i) {
       if (rest_[i] == '"') {
-        rest_ = Trim(rest_.substr(i + 1));
+        rest_ = base::Trim(rest_.substr(i + 1));
         return value;
       }
       const bool is_escape =
@@ -72,7 +65,7 @@ class PairReader {
       return Invalid("behind the value of the label '" + Shown(name) + "' stands '" + Shown(rest_) +
                      "' instead of a comma");
     }
-    rest_ = Trim(rest_.substr(1));
+    rest_ = base::Trim(rest_.substr(1));
     if (rest_.empty()) return Invalid("the labels end with a comma");
     return {};
   }

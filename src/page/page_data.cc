@@ -141,7 +141,9 @@ class Encoder {
       json.String(std::to_string(deep_count_) + " calls deeper than " +
                   std::to_string(kPageDepthMax) + " frames are counted in the frame there");
     }
-    json.EndArray().EndObject();
+    json.EndArray();
+    if (meta_.inverted) json.Key("inverted").Bool(true);
+    json.EndObject();
     return json.Take();
   }
 

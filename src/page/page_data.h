@@ -12,7 +12,8 @@ namespace vesta::page {
 struct PageMeta {
   std::string title;
   std::vector<std::string> notes =
-      {};  // what a reader must know: lost samples, incomplete stacks, ...
+      {};                 // what a reader must know: lost samples, incomplete stacks, ...
+  bool inverted = false;  // flame::CallersOf: a node's self is what came in by the path to it
 };
 
 // Shape:  docs/formats/page_data.md:

@@ -237,6 +237,9 @@ TEST(PageDataTest, MetaSaysTheLargerPeriodOfTheTwo) {
   EXPECT_EQ(*meta->Find("title")->AsString(), "</script>");
   EXPECT_EQ(meta->Find("value_types")->items()[0].Find("per_sample")->AsDouble(), 7);
   EXPECT_EQ(*meta->Find("notes")->items()[0].AsString(), "n1");
+  EXPECT_EQ(meta->Find("inverted"), nullptr);
+  const Document callers = Read(*EncodePageData(tree, {.title = "t", .inverted = true}));
+  EXPECT_NE(base::ParseJson(callers.meta)->Find("inverted"), nullptr);
   tree.sides.push_back({"y"});
   for (auto& type : tree.value_types) type.per_sample = {7, 9};
   for (auto* columns : {&tree.self, &tree.line_self, &tree.line_total}) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -43,6 +44,11 @@ class IdIndex {
     return fresh;
   }
 
+  // So many ids come in without growing.
+  void Reserve(size_t count) {
+    if (count * 4 > slots_.size() * 3) Resize(std::bit_ceil(count * 4 / 3 + 1));
+  }
+
   size_t memory_bytes() const { return slots_.capacity() * sizeof(Slot); }
 
  private:
@@ -52,8 +58,10 @@ class IdIndex {
     uint32_t id = kEmpty;
   };
 
-  void Grow() {
-    std::vector<Slot> bigger(slots_.empty() ? 64 : slots_.size() * 2);
+  void Grow() { Resize(slots_.empty() ? 64 : slots_.size() * 2); }
+
+  void Resize(size_t slot_count) {
+    std::vector<Slot> bigger(slot_count);
     mask_ = bigger.size() - 1;
     for (const Slot& slot : slots_) {
       if (slot.id == kEmpty) continue;
@@ -91,6 +99,10 @@ class FlatLists {
       pool_.insert(pool_.end(), list.begin(), list.end());
     }
     offsets_.push_back(pool_.size());
+  }
+  void Reserve(size_t lists, size_t items) {
+    offsets_.reserve(lists + 1);
+    pool_.reserve(items);
   }
   size_t item_count() const { return pool_.size(); }
   size_t memory_bytes() const {

@@ -38,9 +38,14 @@ uint64_t HashLocation(const Location& location) {
   return hash;
 }
 
+// Two frames a step: each waits for the one before.
 uint64_t HashStack(std::span<const LocationId> stack) {
   uint64_t hash = stack.size();
-  for (const LocationId id : stack) hash = HashWord(hash, id.value());
+  size_t at = 0;
+  for (; at + 1 < stack.size(); at += 2) {
+    hash = HashWord(hash, uint64_t{stack[at].value()} << 32 | stack[at + 1].value());
+  }
+  if (at < stack.size()) hash = HashWord(hash, stack[at].value());
   return hash;
 }
 
@@ -83,9 +88,22 @@ Profile::Profile() {
   InternLabels({});
 }
 
+void Profile::Reserve(const Sizes& sizes) {
+  strings_.reserve(sizes.strings);
+  string_index_.Reserve(sizes.strings);
+  functions_.reserve(sizes.functions);
+  locations_.reserve(sizes.locations);
+  location_lines_.Reserve(sizes.locations, sizes.locations);
+  stacks_.Reserve(sizes.samples, sizes.frames);
+  stack_index_.Reserve(sizes.samples);
+  sample_stacks_.reserve(sizes.samples);
+  sample_labels_.reserve(sizes.samples);
+}
+
 void Profile::SetSampleTypes(std::vector<ValueType> types) {
   CHECK(sample_count() == 0);
   sample_types_ = std::move(types);
+  values_.reserve(sample_stacks_.capacity() * sample_types_.size());
 }
 
 size_t Profile::DefaultSampleTypeIndex() const {

@@ -122,6 +122,16 @@ class Profile {
   Header& header() { return header_; }
   const Header& header() const { return header_; }
 
+  // How much will come, so that nothing grows step by step. More or less may come.
+  struct Sizes {
+    size_t strings = 0;
+    size_t functions = 0;
+    size_t locations = 0;
+    size_t samples = 0;
+    size_t frames = 0;  // of all stacks
+  };
+  void Reserve(const Sizes& sizes);
+
   // Set once, before the first sample.
   void SetSampleTypes(std::vector<ValueType> types);
   std::span<const ValueType> sample_types() const { return sample_types_; }

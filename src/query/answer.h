@@ -21,6 +21,10 @@ namespace vesta::query {
 struct ValueCount {
   int64_t value = 0;
   int64_t count = 0;
+  void Add(const ValueCount& more) {
+    value = profile::AddSaturating(value, more.value);
+    count = profile::AddSaturating(count, more.count);
+  }
   friend bool operator==(const ValueCount&, const ValueCount&) = default;
 };
 
@@ -32,6 +36,7 @@ struct About {
   std::vector<ValueCount> totals;  // per side, of all that was selected; none = not added up
   std::vector<std::string> notes;  // what a reader must know
   std::vector<StepReport> steps;
+  QueryCost cost;
   // Of the column that was asked for.
   const std::string& type_name() const;
   const std::string& unit() const;
@@ -52,7 +57,7 @@ struct TopRow {
 struct TreeAnswer {
   About about;
   flame::StackTree tree;
-  uint64_t nodes_all = 0;         // before the cut
+  uint64_t nodes_all = 0;         // before the cut; at least, where a note says so
   std::vector<TopRow> functions;  // of kCallers, kCallees: what the name or pattern found
   std::vector<flame::DiffTable> difference;  // of kDiff: one, of the whole trees
   size_t rows_max = 0;                       // of the table
@@ -150,6 +155,10 @@ using Answer = std::variant<TreeAnswer, TopAnswer, SeriesAnswer, LabelsAnswer, V
                             TypesAnswer, LinesAnswer, ProfileAnswer>;
 
 const About& AboutOf(const Answer& answer);
+
+// What was asked, and of which time: "callers of parse, cpu{service.name=\"x\"},
+// 2026-11-30T13:00:00Z to 2026-11-30T14:00:00Z".
+std::string TitleOf(const About& about, const Request& request);
 
 // One JSON object on one line. Not for ProfileAnswer, whose formats are those of src/wire.
 std::string AnswerJson(const Answer& answer);

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "src/base/calendar.h"
 #include "src/base/printable.h"
 #include "src/flame/diff_render.h"
 #include "src/flame/table_text.h"
@@ -24,19 +25,6 @@ constexpr size_t kCountColumns = 10;
 constexpr size_t kChartWidthColumns = 100;  // of a line with a chart, when nobody says how wide
 constexpr size_t kChartColumnsMin = 8;
 
-std::string RangeText(const store::TimeRange& range) {
-  return UnixMsText(range.from_unix_ms) + " to " + UnixMsText(range.to_unix_ms);
-}
-
-// The same for headings: whole seconds are enough there.
-std::string SecondsText(store::TimeRange range) {
-  constexpr int64_t kSecondMs = 1000;
-  for (int64_t* end : {&range.from_unix_ms, &range.to_unix_ms}) {
-    if (*end > 0) *end -= *end % kSecondMs;
-  }
-  return RangeText(range);
-}
-
 std::string Notes(const About& about) {
   std::string text;
   for (const std::string& note : about.notes) text += Printable(note) + '\n';
@@ -54,7 +42,7 @@ std::string Heading(const About& about) {
       text += ", " + flame::SamplesText(about.totals[0].count);
   }
   text += (text.empty() ? "" : ", ") + std::to_string(about.plan.series[0]) + " series\n" +
-          SecondsText(about.plan.ranges[0]) + '\n';
+          RangeText(about.plan.ranges[0]) + '\n';
   return text + Notes(about);
 }
 
@@ -182,10 +170,10 @@ std::string Text(const TreeAnswer& answer, size_t width_columns) {
 
 // Above a chart: when it begins and ends, as the hour, or as the day when it is longer than one.
 std::string AxisText(const store::TimeRange& range, size_t columns) {
-  constexpr int64_t kDayMs = 86'400'000;
   constexpr size_t kTimeOffset = 11, kDayOffset = 5, kBytes = 5;  // of 2026-11-30T13:00:00Z
   const std::string from = UnixMsText(range.from_unix_ms), to = UnixMsText(range.to_unix_ms);
-  const size_t offset = range.to_unix_ms - range.from_unix_ms > kDayMs ? kDayOffset : kTimeOffset;
+  const size_t offset =
+      range.to_unix_ms - range.from_unix_ms > base::kDayMs ? kDayOffset : kTimeOffset;
   if (columns < 2 * kBytes + 1 || from.size() < kTimeOffset + kBytes ||
       to.size() < kTimeOffset + kBytes) {
     return std::string(columns, ' ');
@@ -235,7 +223,8 @@ std::string Text(const SeriesAnswer& answer, size_t width_columns) {
                      DurationText(static_cast<int64_t>(scale.steps_per_column) * answer.step_ms) +
                      "\n\n" + PadLeft("total", kValueColumns) + ' ' +
                      PadLeft("peak", kValueColumns) + "  " +
-                     AxisText(about.plan.ranges[0], scale.columns) + "  " + title + '\n';
+                     AxisText(about.plan.ranges[0], scale.columns) + "  " +
+                     flame::FitName(title, width_columns, figures + 4 + scale.columns) + '\n';
   for (size_t i = 0; i < lines.size(); ++i) {
     const int64_t most = values[2 * i + 1];
     text += PadLeft(format.Text(values[2 * i]), kValueColumns) + ' ' +
@@ -347,6 +336,26 @@ std::string Text(const ProfileAnswer& answer, size_t) {
 
 std::string AnswerText(const Answer& answer, size_t width_columns) {
   return std::visit([&](const auto& one) { return Text(one, width_columns); }, answer);
+}
+
+std::string TitleOf(const About& about, const Request& request) {
+  std::string title;
+  if (request.question == Question::kCallers || request.question == Question::kCallees) {
+    const std::string function =
+        request.function_is_pattern ? '/' + request.function + '/' : request.function;
+    title = request.question == Question::kCallers ? "callers of " + function + ", "
+                                                   : "what " + function + " calls, ";
+  }
+  const auto& ranges = about.plan.ranges;
+  for (size_t side = 0; side < ranges.size(); ++side) {
+    Selector selector = request.selectors[side];
+    selector.range.reset();  // it follows, as a time
+    if (selector.type.empty()) selector.type = about.type_name();
+    title += (side == 0 ? "" : " → ") + SelectorText(selector);
+    if (side + 1 == ranges.size() || ranges[side] != ranges[side + 1])
+      title += ", " + RangeText(ranges[side]);
+  }
+  return title;
 }
 
 const About& AboutOf(const Answer& answer) {

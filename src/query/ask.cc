@@ -36,12 +36,18 @@ base::Result<void> Asking::ListSide(size_t side) {
                           .blocks = 0,
                           .sums = 0,
                           .time_ns = Now() - start});
+  uint64_t bytes = rows.size() * sizeof(rows[0]);
   for (const store::SeriesTotal& row : rows) {
     const auto [labels, is_new] = listing_.labels.try_emplace(row.series);
-    if (is_new) labels->second = store_.labels(row.series);
+    if (is_new) {
+      labels->second = store_.labels(row.series);
+      for (const store::Label& label : labels->second)
+        bytes += sizeof(label) + label.name.size() + label.value.size();
+    }
     const auto [type, new_type] = listing_.types.try_emplace(row.type);
     if (new_type) type->second = store_.type(row.type);
   }
+  RETURN_IF_ERROR(TakeMemory(bytes));
   listing_.series.push_back(std::move(rows));
   ASSIGN_OR_RETURN(LabelMatcher matcher, LabelMatcher::Compile(selector.matchers));
   matchers_.push_back(std::move(matcher));
@@ -49,8 +55,9 @@ base::Result<void> Asking::ListSide(size_t side) {
 }
 
 base::Result<void> Asking::Start() {
+  start_ns_ = Now();
   for (size_t side = 0; side < request_.selectors.size(); ++side) RETURN_IF_ERROR(ListSide(side));
-  ASSIGN_OR_RETURN(about_.plan, MakePlan(request_, listing_));
+  ASSIGN_OR_RETURN(about_.plan, MakePlan(request_, listing_, options_.limits));
   about_.notes = about_.plan.notes;
   return {};
 }
@@ -161,8 +168,7 @@ base::Result<std::vector<ValueCount>> Asking::GroupTotals(const PlanRead& read) 
   std::vector<ValueCount> totals;
   const auto add = [&](uint32_t group, int64_t value, int64_t count) {
     if (group >= totals.size()) totals.resize(group + size_t{1});
-    totals[group].value = profile::AddSaturating(totals[group].value, value);
-    totals[group].count = profile::AddSaturating(totals[group].count, count);
+    totals[group].Add({value, count});
   };
   if (read.kind == ReadKind::kTimeline) {
     ASSIGN_OR_RETURN(const auto cells, Timeline(read));
@@ -192,19 +198,14 @@ base::Result<ValueCount> Asking::TotalOfRange() {
       read.kind = ReadKind::kTotals;
     }
     ASSIGN_OR_RETURN(const std::vector<ValueCount> totals, GroupTotals(read));
-    for (const ValueCount& total : totals) {
-      sum.value = profile::AddSaturating(sum.value, total.value);
-      sum.count = profile::AddSaturating(sum.count, total.count);
-    }
+    for (const ValueCount& total : totals) sum.Add(total);
   }
   return sum;
 }
 
 void Asking::AddTotal(size_t side, const ValueCount& sum) {
   about_.totals.resize(request_.selectors.size());
-  ValueCount& total = about_.totals[side];
-  total.value = profile::AddSaturating(total.value, sum.value);
-  total.count = profile::AddSaturating(total.count, sum.count);
+  about_.totals[side].Add(sum);
 }
 
 About Asking::TakeAbout() {
@@ -216,6 +217,13 @@ About Asking::TakeAbout() {
     if (std::ranges::find(about_.notes, note) == about_.notes.end())
       about_.notes.push_back(std::move(note));
   }
+  about_.cost = {
+      .time_ns = Now() - start_ns_,
+      .memory_bytes = options_.limits.memory == nullptr ? 0 : options_.limits.memory->peak_bytes(),
+      .files = report_.files,
+      .rows = report_.rows,
+      .row_bytes = report_.row_bytes,
+      .index_bytes = report_.index_bytes};
   return std::move(about_);
 }
 

@@ -9,11 +9,6 @@
 namespace vesta::query {
 namespace {
 
-void Add(ValueCount& sum, const ValueCount& more) {
-  sum.value = profile::AddSaturating(sum.value, more.value);
-  sum.count = profile::AddSaturating(sum.count, more.count);
-}
-
 // What was selected of the listing: all types where none was named.
 std::vector<store::SeriesTotal> Selected(Asking& asking) {
   std::vector<store::SeriesTotal> rows;
@@ -43,7 +38,7 @@ void FinishValues(Asking& asking, ValuesAnswer& answer) {
   answer.sums_behind.resize(answer.types.size());
   for (size_t i = rows_max == 0 ? answer.rows.size() : rows_max; i < answer.rows.size(); ++i) {
     for (size_t type = 0; type < answer.types.size(); ++type)
-      Add(answer.sums_behind[type], answer.rows[i].sums[type]);
+      answer.sums_behind[type].Add(answer.rows[i].sums[type]);
   }
   answer.rows_behind = CutRows(rows_max, answer.rows);
 }
@@ -57,7 +52,7 @@ base::Result<Answer> AskTaskValues(Asking& asking) {
   for (const PlanRead& read : asking.plan().reads) {
     ASSIGN_OR_RETURN(const std::vector<ValueCount> totals, asking.GroupTotals(read));
     for (size_t group = 0; group < totals.size(); ++group) {
-      if (totals[group] != ValueCount{}) Add(sums[asking.groups()[group].values[0]], totals[group]);
+      if (totals[group] != ValueCount{}) sums[asking.groups()[group].values[0]].Add(totals[group]);
     }
   }
   for (const auto& [value, sum] : sums) {
@@ -115,7 +110,7 @@ base::Result<Answer> AskValues(Asking& asking) {
     known.sums.resize(answer.types.size());
     if (seen.insert(row.series).second) ++known.series;
     const ValueCount sum{row.value, row.count};
-    Add(known.sums[type_index.at(asking.listing().types.at(row.type))], sum);
+    known.sums[type_index.at(asking.listing().types.at(row.type))].Add(sum);
     if (answer.types.size() == 1) asking.AddTotal(0, sum);
   }
   for (auto& [value, row] : rows) answer.rows.push_back(std::move(row));
@@ -131,7 +126,7 @@ base::Result<Answer> AskTypes(Asking& asking) {
     TypeRow& known = rows[type];
     known.type = type;
     ++known.series;
-    Add(known.total, {row.value, row.count});
+    known.total.Add({row.value, row.count});
   }
   TypesAnswer answer;
   for (auto& [type, row] : rows) answer.rows.push_back(std::move(row));

@@ -47,13 +47,13 @@ base::Result<Answer> AskProfile(Asking& asking) {
   double least = 0, most = 0;
   bool any = false;
   std::vector<profile::LabelSetId> labels;  // by group
+  store::ReadGuard guard(asking.limits());
   const auto add_block = [&](const store::StackBlock& block) -> base::Result<void> {
     rows.StartBlock(block.names, block.parent, block.frame);
     for (size_t i = 0; i < block.sums.size(); ++i) {
       if (i % kSumsPerCheck == 0) {
-        store::ReadGuard guard(asking.limits());
         RETURN_IF_ERROR(guard.Check());
-        RETURN_IF_ERROR(guard.Take(rows.profile().memory_bytes()));
+        RETURN_IF_ERROR(guard.Hold(rows.profile().memory_bytes()));
       }
       const store::StackSum& row = block.sums[i];
       ASSIGN_OR_RETURN(const profile::StackId stack, rows.StackOf(row.node));
@@ -61,8 +61,7 @@ base::Result<Answer> AskProfile(Asking& asking) {
            ++group)
         labels.push_back(LabelsOf(asking.plan(), asking.groups()[group], rows.profile()));
       rows.Add(stack, labels[row.group], row.value, row.count);
-      sum.value = profile::AddSaturating(sum.value, row.value);
-      sum.count = profile::AddSaturating(sum.count, row.count);
+      sum.Add({row.value, row.count});
       const double ratio = row.value > 0 && row.count > 0
                                ? static_cast<double>(row.value) / static_cast<double>(row.count)
                                : 0;
@@ -79,6 +78,9 @@ base::Result<Answer> AskProfile(Asking& asking) {
   rows.profile().header().default_sample_type =
       rows.profile().InternString(type.shows_count ? type.type.count_type : type.type.type);
   ProfileAnswer answer{asking.TakeAbout(), std::move(rows.profile())};
+  profile::Profile& profile = answer.profile;
+  for (const std::string& note : answer.about.notes)
+    profile.header().comments.push_back(profile.InternString(note));
   return Answer(std::move(answer));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "src/query/ask.h"
@@ -138,6 +139,127 @@ TEST(AskPropertyTest, ATreeIsTheSumOfTheRows) {
     EXPECT_EQ(shown.value, SumOf(rows).value);
     return !rows.empty();
   });
+}
+
+// Rows of many different stacks, on several days, some branches far larger than others.
+void AppendManyStacks(ContractRandom& random, store::MemoryStore& store) {
+  for (int64_t day = 0; day < 3; ++day) {
+    profile::Profile profile;
+    std::vector<profile::LocationId> locations;
+    for (uint64_t i = 0; i < 300; ++i) {
+      std::vector<profile::Line> lines;
+      for (uint64_t inlined = random.Below(3) == 0 ? 2 : 1; inlined-- > 0;) {
+        const std::string name = "function " + std::to_string((i + inlined * 7) % 120);
+        lines.push_back({profile.InternFunction({profile.InternString(name), {}, {}, 0}),
+                         1 + static_cast<int64_t>(i)});
+      }
+      locations.push_back(profile.InternLocation({.address = i, .lines = lines}));
+    }
+    store::Batch batch;
+    batch.profile = &profile;
+    batch.types = {{"cpu", "nanoseconds", "samples", "cpu", "nanoseconds"}};
+    batch.tasks = {{}};
+    batch.series = {{{"process", "a"}}, {{"process", "b"}}};
+    for (int i = 0; i < 3000; ++i) {
+      std::vector<profile::LocationId> stack;
+      for (uint64_t depth = 4 + random.Below(12); stack.size() < depth;) {
+        // The fewer choices, the nearer to the root.
+        const uint64_t choices = 2 + 4 * (depth - stack.size() > 8 ? 16 : stack.size());
+        stack.push_back(locations[std::min(random.Below(choices), random.Below(choices))]);
+      }
+      std::reverse(stack.begin(), stack.end());
+      const auto value = static_cast<int64_t>(1 + random.Below(random.Chance(50) ? 10'000 : 20));
+      batch.rows.push_back({.type = 0,
+                            .series = static_cast<uint32_t>(random.Below(2)),
+                            .task = 0,
+                            .stack = profile.InternStack(stack),
+                            .time_unix_ms = kContractNowUnixMs - day * kContractDayMs,
+                            .value = value * 1000,
+                            .count = value});
+    }
+    ASSERT_TRUE(store.Append(batch).ok());
+  }
+}
+
+struct PathSums {
+  std::vector<int64_t> self;
+  std::vector<int64_t> total;
+  friend bool operator==(const PathSums&, const PathSums&) = default;
+};
+std::map<std::string, PathSums> SumsByPath(const flame::StackTree& tree) {
+  std::map<std::string, PathSums> paths;
+  std::vector<std::string> path;
+  for (size_t column = 0; column < tree.self.size(); ++column) {
+    const std::vector<int64_t> totals = flame::NodeTotals(tree, column);
+    for (size_t node = 0; node < totals.size(); ++node) {
+      path.resize(tree.depth[node]);
+      path.push_back((path.empty() ? "" : path.back() + '/') + tree.name(tree.function[node]));
+      paths[path.back()].self.push_back(tree.self[column][node]);
+      paths[path.back()].total.push_back(totals[node]);
+    }
+  }
+  return paths;
+}
+
+// The percentage behind "up to ", in a note on the early cut; nothing = there is no such note.
+std::optional<double> MissingPercent(const About& about) {
+  for (const std::string& note : about.notes) {
+    if (note.find("too many for the memory") == std::string::npos) continue;
+    const size_t at = note.find("up to ");
+    return at == std::string::npos ? 0 : std::stod(note.substr(at + 6));
+  }
+  return std::nullopt;
+}
+
+TEST(AskPropertyTest, ATreeThatDoesNotFitIsCutWhileItIsReadAndIsExact) {
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    ContractRandom random(seed);
+    store::MemoryStore store(store::MemoryStoreOptions{});
+    AppendManyStacks(random, store);
+    Request request;
+    request.selectors = {*ParseSelector("cpu{}")};
+    request.now_unix_ms = kContractNowUnixMs;
+    request.range = {kContractNowUnixMs - 6 * kContractDayMs, kContractNowUnixMs + 1};
+    request.nodes_max = 0;
+    const auto whole = Ask(store, request);
+    ASSERT_TRUE(whole.ok()) << whole.error().message();
+    const auto& expected = std::get<TreeAnswer>(*whole);
+    EXPECT_EQ(MissingPercent(expected.about), std::nullopt);
+
+    AskOptions little;
+    little.limits.memory_bytes_max = 4 << 20;
+    EXPECT_EQ(Ask(store, request, little).error().code(), base::ErrorCode::kExhausted)
+        << "all nodes do not fit";
+    request.lines = random.Chance(2);
+    request.nodes_max = 2 + random.Below(1500);
+    const auto cut = Ask(store, request, little);
+    ASSERT_TRUE(cut.ok()) << cut.error().message();
+    const auto& given = std::get<TreeAnswer>(*cut);
+    const auto missing_percent = MissingPercent(given.about);
+    ASSERT_TRUE(missing_percent.has_value());
+    EXPECT_EQ(given.about.totals, expected.about.totals);
+    EXPECT_LE(given.tree.node_count(), request.nodes_max);
+    EXPECT_GT(given.nodes_all, given.tree.node_count());
+    EXPECT_LE(given.nodes_all, expected.nodes_all);
+
+    const auto reference = SumsByPath(expected.tree);
+    const auto shown = SumsByPath(given.tree);
+    int64_t least = std::numeric_limits<int64_t>::max();
+    for (const auto& [path, sums] : shown) {
+      if (path.ends_with(flame::kRestName)) continue;
+      const auto same = reference.find(path);
+      ASSERT_NE(same, reference.end()) << path;
+      EXPECT_EQ(sums, same->second) << path;
+      least = std::min(least, sums.total.back());
+    }
+    const auto all = static_cast<double>(expected.about.totals[0].value);
+    for (const auto& [path, sums] : reference) {
+      if (shown.contains(path)) continue;
+      const auto missing = static_cast<double>(sums.total.back());
+      EXPECT_LE(missing, std::max(static_cast<double>(least), all * *missing_percent / 95)) << path;
+    }
+  }
 }
 
 TEST(AskPropertyTest, ADifferenceHasBothSides) {

@@ -8,17 +8,12 @@
 namespace vesta::query {
 namespace {
 
-void Add(ValueCount& sum, const ValueCount& more) {
-  sum.value = profile::AddSaturating(sum.value, more.value);
-  sum.count = profile::AddSaturating(sum.count, more.count);
-}
-
 using Cells = std::map<uint64_t, ValueCount>;
 
 SeriesRow RowOf(std::vector<std::string> values, const Cells& cells) {
   SeriesRow row{std::move(values), {}, {}};
   for (const auto& [step, sum] : cells) {
-    Add(row.total, sum);
+    row.total.Add(sum);
     row.cells.push_back({step, sum});
   }
   return row;
@@ -37,7 +32,7 @@ base::Result<Answer> AskSeries(Asking& asking) {
   for (const PlanRead& read : asking.plan().reads) {
     ASSIGN_OR_RETURN(const auto cells, asking.Timeline(read));
     for (const store::TimelineCell& cell : cells)
-      Add(rows[asking.groups()[cell.group].values][cell.step], {cell.value, cell.count});
+      rows[asking.groups()[cell.group].values][cell.step].Add({cell.value, cell.count});
   }
   for (const auto& [values, cells] : rows) {
     answer.rows.push_back(RowOf(values, cells));
@@ -50,7 +45,7 @@ base::Result<Answer> AskSeries(Asking& asking) {
   if (request.rows_max != 0 && answer.rows.size() > request.rows_max) {
     Cells rest;
     for (size_t i = request.rows_max; i < answer.rows.size(); ++i) {
-      for (const SeriesCell& cell : answer.rows[i].cells) Add(rest[cell.step], cell.sum);
+      for (const SeriesCell& cell : answer.rows[i].cells) rest[cell.step].Add(cell.sum);
     }
     answer.rows_behind = answer.rows.size() - request.rows_max;
     answer.rest = RowOf({}, rest);

@@ -4,73 +4,79 @@
 #include <unordered_map>
 #include <utility>
 
+#include "src/profile/id_index.h"
 #include "src/query/asking.h"
 #include "src/store/callable_hash.h"
 
 namespace vesta::query {
 namespace {
 
-using profile::AddSaturating;
-
 constexpr size_t kSumsPerCheck = 65536;
-
-void Add(ValueCount& sum, const ValueCount& more) {
-  sum.value = AddSaturating(sum.value, more.value);
-  sum.count = AddSaturating(sum.count, more.count);
-}
+constexpr uint64_t kBytesPerRow = sizeof(TopRow) + 64;  // with its sums and place in the table
 
 // Sums by callable over blocks.
-// Cost: an addition per sum; names once per callable that is new, which its hash of 64 bits tells:
-//       two of a billion names share one with a probability of about 3 %, of a million never.
+// Cost: names once per callable that is new, which its hash of 64 bits tells: two of a billion
+//       names share one with a probability of about 3 %, of a million never.
 class FunctionTop {
  public:
   base::Result<void> Add(const store::FunctionBlock& block, Asking& asking) {
-    sums_.clear();
     for (size_t i = 0; i < block.sums.size(); ++i) {
-      if (i % kSumsPerCheck == 0) RETURN_IF_ERROR(asking.CheckLimits());
+      if (i % kSumsPerCheck == 0) RETURN_IF_ERROR(HoldMemory(asking));
       const store::FunctionSum& sum = block.sums[i];
-      if (sum.callable >= sums_.size())
-        sums_.resize(std::max<size_t>(sum.callable + size_t{1}, sums_.size() * 2));
-      Sums& row = sums_[sum.callable];
-      row.is_there = true;
-      query::Add(row.self, {sum.self, sum.self_count});
-      query::Add(row.total, {sum.total, sum.total_count});
+      ASSIGN_OR_RETURN(const uint32_t row, RowOf(*block.callables, sum.callable));
+      sums_[row].self.Add({sum.self, sum.self_count});
+      sums_[row].total.Add({sum.total, sum.total_count});
     }
-    for (uint32_t callable = 0; callable < sums_.size(); ++callable) {
-      if (!sums_[callable].is_there) continue;
-      ASSIGN_OR_RETURN(const uint32_t row, RowOf(*block.callables, callable));
-      query::Add(rows_[row].self, sums_[callable].self);
-      query::Add(rows_[row].total, sums_[callable].total);
-    }
-    return {};
+    return HoldMemory(asking);
   }
 
-  std::vector<TopRow> Take() { return std::move(rows_); }
+  std::vector<TopRow> Take() {
+    for (size_t row = 0; row < rows_.size(); ++row) {
+      rows_[row].self = sums_[row].self;
+      rows_[row].total = sums_[row].total;
+    }
+    return std::move(rows_);
+  }
 
  private:
   struct Sums {
     ValueCount self;
     ValueCount total;
-    bool is_there = false;
   };
+
+  base::Result<void> HoldMemory(Asking& asking) {
+    RETURN_IF_ERROR(asking.TakeMemory(bytes_ - held_bytes_));
+    held_bytes_ = bytes_;
+    return asking.CheckLimits();
+  }
 
   base::Result<uint32_t> RowOf(const store::Callables& callables, uint32_t callable) {
     ASSIGN_OR_RETURN(uint64_t hash, callables.callable_hash(callable));
-    if (const auto known = row_of_.find(hash); hash != 0 && known != row_of_.end())
-      return known->second;
-    ASSIGN_OR_RETURN(const store::CallableView view, callables.callable(callable));
-    hash = store::CallableHash(view.name, view.image, view.file);
-    const auto [row, is_new] = row_of_.try_emplace(hash, static_cast<uint32_t>(rows_.size()));
-    if (is_new) {
+    store::CallableView view;
+    if (hash == 0) {
+      ASSIGN_OR_RETURN(view, callables.callable(callable));
+      hash = store::CallableHash(view.name, view.image, view.file);
+    }
+    const auto fresh = static_cast<uint32_t>(rows_.size());
+    const uint32_t row =
+        index_.FindOrInsert(hash, fresh, [&](uint32_t other) { return hashes_[other] == hash; });
+    if (row == fresh) {
+      ASSIGN_OR_RETURN(view, callables.callable(callable));
       rows_.push_back(
           {std::string(view.name), std::string(view.image), std::string(view.file), {}, {}});
+      sums_.emplace_back();
+      hashes_.push_back(hash);
+      bytes_ += kBytesPerRow + view.name.size() + view.image.size() + view.file.size();
     }
-    return row->second;
+    return row;
   }
 
-  std::vector<Sums> sums_;  // of the block at hand, by callable
-  std::vector<TopRow> rows_;
-  std::unordered_map<uint64_t, uint32_t> row_of_;
+  std::vector<TopRow> rows_;  // their sums stand apart: most of what is added is of known ones
+  std::vector<Sums> sums_;
+  std::vector<uint64_t> hashes_;
+  profile::IdIndex index_;
+  uint64_t bytes_ = 0;  // of the rows
+  uint64_t held_bytes_ = 0;
 };
 
 // Functions of a tree that share a file or a binary.
@@ -104,7 +110,7 @@ base::Result<std::vector<TopRow>> LabelRows(Asking& asking) {
   for (const PlanRead& read : asking.plan().reads) {
     ASSIGN_OR_RETURN(const std::vector<ValueCount> totals, asking.GroupTotals(read));
     for (size_t group = 0; group < totals.size(); ++group)
-      Add(sums[asking.groups()[group].values[0]], totals[group]);
+      sums[asking.groups()[group].values[0]].Add(totals[group]);
   }
   std::vector<TopRow> rows;
   for (const auto& [value, sum] : sums) {
@@ -131,7 +137,7 @@ void SortAndCut(const Request& request, bool by_count, TopAnswer& answer) {
   if (answer.rows.size() > rows_max) {
     const auto middle = answer.rows.begin() + static_cast<std::ptrdiff_t>(rows_max);
     std::ranges::nth_element(answer.rows, middle, before);
-    for (auto row = middle; row != answer.rows.end(); ++row) Add(answer.self_behind, row->self);
+    for (auto row = middle; row != answer.rows.end(); ++row) answer.self_behind.Add(row->self);
     answer.rows_behind = answer.rows.size() - rows_max;
     answer.rows.erase(middle, answer.rows.end());
   }

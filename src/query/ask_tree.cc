@@ -1,5 +1,7 @@
 // Trees: merged, of two sides, callers and callees; and the lines of a function.
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -12,6 +14,7 @@ namespace vesta::query {
 namespace {
 
 constexpr size_t kTreeNodesMax = size_t{1} << 24;
+constexpr size_t kFunctionsPerCheck = 1000;  // a pattern may take long with each
 constexpr std::string_view kBefore = "before";
 constexpr std::string_view kAfter = "after";
 
@@ -19,14 +22,11 @@ bool IsSampled(const store::ProfileType& type) {
   return type.period_type == type.type && type.period_unit == type.unit;
 }
 
-// What one sample stands for; 0 = unknown.
-double ValuePerSample(const store::ProfileType& type, const MergeSide& side) {
-  if (!side.any || side.count == 0 || type.count_type.empty()) return 0;
-  const double average = static_cast<double>(side.value) / static_cast<double>(side.count);
-  if (IsSampled(type)) return average;
-  const bool is_same =
-      side.least_per_sample > 0 && side.most_per_sample / side.least_per_sample < 1.01;
-  return is_same ? average : 0;
+uint64_t MemoryOf(const flame::StackTree& tree) {
+  uint64_t bytes = tree.node_count() * (2 * sizeof(uint32_t) + tree.self.size() * sizeof(int64_t));
+  for (const std::string& text : tree.strings) bytes += sizeof(text) + text.capacity();
+  return bytes + tree.functions.size() * sizeof(flame::TreeFunction) +
+         tree.lines.size() * (sizeof(flame::TreeLine) + 2 * tree.self.size() * sizeof(int64_t));
 }
 
 void DescribeTree(Asking& asking, size_t sides, flame::StackTree& tree) {
@@ -47,6 +47,30 @@ void DescribeTree(Asking& asking, size_t sides, flame::StackTree& tree) {
   tree.value_type = asking.has_count() && !plan.type.shows_count ? 1 : 0;
 }
 
+// What a reader must know of a tree that was cut before all of it was there.
+std::string EarlyCutText(const flame::StackTree& tree, int64_t missing_max, uint64_t nodes,
+                         bool lines) {
+  const std::vector<int64_t> totals = flame::NodeTotals(tree, tree.column(tree.value_type, 0));
+  int64_t least = totals[0];
+  for (size_t node = 1; node < totals.size(); ++node) {
+    if (tree.name(tree.function[node]) != flame::kRestName) least = std::min(least, totals[node]);
+  }
+  std::string text = "the tree has more than " + std::to_string(nodes) +
+                     " nodes, too many for the memory of one question, so that small branches "
+                     "went to " +
+                     std::string(flame::kRestName) + " while it was read: what is shown is exact";
+  if (missing_max > least) {
+    std::array<char, 32> percent = {};
+    std::snprintf(percent.data(), percent.size(), "%.2g",
+                  100.0 * static_cast<double>(missing_max) /
+                      static_cast<double>(std::max<int64_t>(totals[0], 1)));
+    text += ", but a branch of up to " + std::string(percent.data()) +
+            " % may be missing where a smaller one is shown";
+  }
+  if (lines) text += "; lines of functions are left out";
+  return text;
+}
+
 }  // namespace
 
 base::Result<MadeTree> MakeTree(Asking& asking, size_t cut_nodes, bool lines) {
@@ -54,7 +78,9 @@ base::Result<MadeTree> MakeTree(Asking& asking, size_t cut_nodes, bool lines) {
   MadeTree made;
   DescribeTree(asking, sides, made.tree);
   flame::TreeBuilder builder(sides * made.tree.value_types.size(), kTreeNodesMax);
-  StackMerger merger(asking.has_count(), lines, sides, asking.limits(), builder);
+  const size_t shown_column = made.tree.column(made.tree.value_type, 0);
+  StackMerger merger(asking.has_count(), lines, sides, cut_nodes, shown_column, asking.limits(),
+                     builder);
   const auto group_of = [&](uint32_t group) {
     const PlanGroup& row = asking.groups()[group];
     MergeGroup merge{0, row.side};
@@ -64,16 +90,24 @@ base::Result<MadeTree> MakeTree(Asking& asking, size_t cut_nodes, bool lines) {
     }
     return merge;
   };
-  for (const PlanRead& read : asking.plan().reads) {
-    RETURN_IF_ERROR(asking.Stacks(
-        read, [&](const store::StackBlock& block) { return merger.Add(block, group_of); }));
+  const auto read_all = [&]() -> base::Result<void> {
+    for (const PlanRead& read : asking.plan().reads) {
+      RETURN_IF_ERROR(asking.Stacks(
+          read, [&](const store::StackBlock& block) { return merger.Add(block, group_of); }));
+    }
+    return {};
+  };
+  RETURN_IF_ERROR(read_all());
+  if (merger.was_cut()) {
+    merger.Restart();
+    RETURN_IF_ERROR(read_all());
   }
   for (size_t side = 0; side < sides; ++side) {
     const MergeSide& sums = merger.sides()[side];
     asking.AddTotal(side, {sums.value, sums.count});
     if (asking.has_count()) made.tree.value_types[0].per_sample.push_back(1);
-    made.tree.value_types.back().per_sample.push_back(
-        ValuePerSample(asking.plan().type.type, sums));
+    const double per_sample = sums.worth.PerSample(IsSampled(asking.plan().type.type));
+    made.tree.value_types.back().per_sample.push_back(asking.has_count() ? per_sample : 0);
   }
   const auto finished = asking.Timed("make the tree", [&]() -> base::Result<size_t> {
     RETURN_IF_ERROR(asking.CheckLimits());
@@ -89,12 +123,15 @@ base::Result<MadeTree> MakeTree(Asking& asking, size_t cut_nodes, bool lines) {
     return builder.Finish({.nodes_max = cut_nodes, .lines = lines}, made.tree);
   });
   if (!finished.ok()) return finished.error();
-  made.nodes_all = *finished;
+  RETURN_IF_ERROR(asking.TakeMemory(MemoryOf(made.tree)));
+  made.nodes_all = std::max(*finished, builder.most_nodes());
+  if (merger.was_cut())
+    asking.AddNote(EarlyCutText(made.tree, builder.missing_max(), made.nodes_all, lines));
   return made;
 }
 
-base::Result<std::vector<bool>> FindFunctions(const Request& request,
-                                              const flame::StackTree& tree) {
+base::Result<std::vector<bool>> FindFunctions(const Asking& asking, const flame::StackTree& tree) {
+  const Request& request = asking.request();
   std::vector<Pattern> pattern;
   if (request.function_is_pattern) {
     ASSIGN_OR_RETURN(Pattern compiled, Pattern::Compile(request.function));
@@ -102,6 +139,7 @@ base::Result<std::vector<bool>> FindFunctions(const Request& request,
   }
   std::vector<bool> wanted(tree.functions.size());
   for (uint32_t i = 1; i < wanted.size(); ++i) {
+    if (i % kFunctionsPerCheck == 0) RETURN_IF_ERROR(asking.CheckLimits());
     if (tree.functions[i].kind == flame::FunctionKind::kProcess) continue;
     wanted[i] = pattern.empty() ? tree.name(i) == request.function : pattern[0].Finds(tree.name(i));
   }
@@ -157,7 +195,7 @@ base::Result<Answer> AskTree(Asking& asking) {
     answer.difference.push_back(flame::MakeDiffTable(
         answer.tree, answer.tree.value_type, {.order = order, .normalize = request.normalize}));
   } else if (!is_plain) {
-    ASSIGN_OR_RETURN(const std::vector<bool> wanted, FindFunctions(request, answer.tree));
+    ASSIGN_OR_RETURN(const std::vector<bool> wanted, FindFunctions(asking, answer.tree));
     answer.functions = FunctionRows(answer.tree, wanted);
     if (answer.functions.empty()) asking.AddNote(NotFoundText(request));
     answer.tree = request.question == Question::kCallers ? flame::CallersOf(answer.tree, wanted)
@@ -184,8 +222,7 @@ void CutLines(size_t rows_max, LinesAnswer& answer) {
   for (size_t i = 0; i < rows_max; ++i) kept.push_back(std::move(answer.rows[order[i]]));
   for (size_t i = rows_max; i < order.size(); ++i) {
     const ValueCount& self = answer.rows[order[i]].self;
-    answer.self_behind.value = profile::AddSaturating(answer.self_behind.value, self.value);
-    answer.self_behind.count = profile::AddSaturating(answer.self_behind.count, self.count);
+    answer.self_behind.Add(self);
   }
   answer.rows_behind = order.size() - rows_max;
   answer.rows = std::move(kept);
@@ -195,7 +232,7 @@ base::Result<Answer> AskLines(Asking& asking) {
   const Request& request = asking.request();
   ASSIGN_OR_RETURN(const MadeTree made, MakeTree(asking, 0, true));
   const flame::StackTree& tree = made.tree;
-  ASSIGN_OR_RETURN(const std::vector<bool> wanted, FindFunctions(request, tree));
+  ASSIGN_OR_RETURN(const std::vector<bool> wanted, FindFunctions(asking, tree));
   LinesAnswer answer;
   answer.functions = FunctionRows(tree, wanted);
   if (answer.functions.empty()) asking.AddNote(NotFoundText(request));

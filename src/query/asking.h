@@ -18,7 +18,7 @@ namespace vesta::query {
 class Asking {
  public:
   Asking(store::Store& store, const Request& request, const AskOptions& options)
-      : store_(store), request_(request), options_(options) {}
+      : store_(store), request_(request), options_(options), made_(options.limits) {}
 
   // Lists the series and plans.
   base::Result<void> Start();
@@ -57,7 +57,10 @@ class Asking {
   }
   void AddTotal(size_t side, const ValueCount& sum);
   void AddNote(std::string note) { about_.notes.push_back(std::move(note)); }
-  base::Result<void> CheckLimits() const { return store::ReadGuard(options_.limits).Check(); }
+  base::Result<void> CheckLimits() const { return made_.Check(); }
+  // Counts what is made of the reads, until the answer is there.
+  // Errors: as ReadGuard::Take.
+  base::Result<void> TakeMemory(uint64_t bytes) { return made_.Take(bytes); }
 
   // The last thing: what the answer says of itself.
   About TakeAbout();
@@ -72,11 +75,13 @@ class Asking {
   store::Store& store_;
   const Request& request_;
   const AskOptions& options_;
+  store::ReadGuard made_;
   Listing listing_;
   std::vector<LabelMatcher> matchers_;  // by side
   std::map<PlanGroup, uint32_t> task_groups_;
   bool too_many_groups_ = false;
   store::ReadReport report_;
+  int64_t start_ns_ = 0;
   About about_;
 };
 
@@ -90,15 +95,17 @@ base::Result<Answer> AskTypes(Asking& asking);
 base::Result<Answer> AskLines(Asking& asking);
 base::Result<Answer> AskProfile(Asking& asking);
 
-// The whole tree of all reads of the plan, not cut. cut_nodes 0 = not cut.
+// The tree of all reads of the plan. cut_nodes 0 = not cut. One that is cut may have more nodes
+// than there is memory for; then it is read twice, and a note says what that means.
 struct MadeTree {
   flame::StackTree tree;
-  uint64_t nodes_all = 0;
+  uint64_t nodes_all = 0;  // before the cut; at least, where a note says so
 };
 base::Result<MadeTree> MakeTree(Asking& asking, size_t cut_nodes, bool lines);
 
 // Which functions of a tree a request names; false for the root.
-base::Result<std::vector<bool>> FindFunctions(const Request& request, const flame::StackTree& tree);
+// Errors: InvalidInput for a pattern that is none; as ReadGuard::Check.
+base::Result<std::vector<bool>> FindFunctions(const Asking& asking, const flame::StackTree& tree);
 // Figures of those functions, by name.
 std::vector<TopRow> FunctionRows(const flame::StackTree& tree, const std::vector<bool>& wanted);
 // The sums of the tree's value type `value`, and of its counts.

@@ -9,8 +9,16 @@
 namespace vesta::query {
 namespace {
 
-std::string RangeText(const store::TimeRange& range) {
-  return UnixMsText(range.from_unix_ms) + ".." + UnixMsText(range.to_unix_ms);
+std::string Number(uint64_t count, std::string_view what, std::string_view many = {}) {
+  std::string text = std::to_string(count) + ' ';
+  if (count == 1) return text.append(what);
+  return many.empty() ? text.append(what) + 's' : text.append(many);
+}
+
+// " A to B", where it is not the one of the heading.
+std::string OwnRangeText(const Plan& plan, const store::TimeRange& range) {
+  if (range == store::TimeRange{} || range == plan.ranges[0]) return {};
+  return ", " + RangeText(range);
 }
 
 void WriteRange(const store::TimeRange& range, base::JsonWriter& json) {
@@ -19,33 +27,47 @@ void WriteRange(const store::TimeRange& range, base::JsonWriter& json) {
 
 }  // namespace
 
-std::string ExplainText(const Plan& plan, const std::vector<StepReport>& steps) {
+std::string ExplainText(const Plan& plan, const std::vector<StepReport>& steps,
+                        const QueryCost& cost) {
   std::string text = "question: " + std::string(QuestionName(plan.question)) +
                      "\ntype: " + base::Printable(plan.type.type.type) + ':' +
                      base::Printable(plan.type.type.unit) +
-                     (plan.type.shows_count ? ", its count" : "") + "\nby:";
+                     (plan.type.shows_count ? ", its count" : "") +
+                     "\nrange: " + RangeText(plan.ranges[0]) + "\nby:";
   for (const std::string& name : plan.by) text += ' ' + base::Printable(name);
   text += "\ngroups: " + std::to_string(plan.groups.size()) +
           (plan.by_tasks ? ", by tasks: rows are read" : "") + "\nplan:\n";
   for (const PlanRead& read : plan.reads) {
-    text += "  read " + std::string(ReadKindName(read.kind)) + ' ' + RangeText(read.range) + ", " +
-            std::to_string(read.series.size()) + " series, " + std::to_string(read.types.size()) +
-            " types" + (read.step_ms == 0 ? "" : ", step " + DurationText(read.step_ms)) + '\n';
+    text += "  read " + std::string(ReadKindName(read.kind)) + OwnRangeText(plan, read.range) +
+            ", " + Number(read.series.size(), "series", "series") + ", " +
+            Number(read.types.size(), "type") +
+            (read.step_ms == 0 ? "" : ", step " + DurationText(read.step_ms)) + '\n';
   }
   text += "done:\n";
   for (const StepReport& step : steps) {
-    text += "  " + step.what;
-    if (step.range != store::TimeRange{}) text += ' ' + RangeText(step.range);
-    if (step.series != 0) text += ", " + std::to_string(step.series) + " series";
-    if (step.blocks != 0) text += ", " + std::to_string(step.blocks) + " blocks";
-    if (step.sums != 0) text += ", " + std::to_string(step.sums) + " sums";
+    text += "  " + step.what + OwnRangeText(plan, step.range);
+    if (step.series != 0) text += ", " + Number(step.series, "series", "series");
+    if (step.blocks != 0) text += ", " + Number(step.blocks, "block");
+    if (step.sums != 0) text += ", " + Number(step.sums, "sum");
     if (step.time_ns != 0) text += ": " + flame::ScaledText(step.time_ns, "nanoseconds");
     text += '\n';
   }
-  return text;
+  text += "all together: ";
+  if (cost.time_ns != 0) text += flame::ScaledText(cost.time_ns, "nanoseconds") + ", ";
+  if (cost.memory_bytes != 0)
+    text += flame::ScaledText(static_cast<int64_t>(cost.memory_bytes), "bytes") + " of memory, ";
+  text += Number(cost.files, "file");
+  if (cost.index_bytes != 0)
+    text += ", " + flame::ScaledText(static_cast<int64_t>(cost.index_bytes), "bytes") + " of sums";
+  if (cost.rows != 0) {
+    text += "\nrow by row: " + Number(cost.rows, "row") + ", " +
+            flame::ScaledText(static_cast<int64_t>(cost.row_bytes), "bytes");
+  }
+  return text + '\n';
 }
 
-std::string ExplainJson(const Plan& plan, const std::vector<StepReport>& steps) {
+std::string ExplainJson(const Plan& plan, const std::vector<StepReport>& steps,
+                        const QueryCost& cost) {
   base::JsonWriter json;
   json.BeginObject().Key("question").String(QuestionName(plan.question));
   json.Key("type").String(plan.type.type.type).Key("unit").String(plan.type.type.unit);
@@ -67,7 +89,11 @@ std::string ExplainJson(const Plan& plan, const std::vector<StepReport>& steps) 
     json.Key("series").Uint(step.series).Key("blocks").Uint(step.blocks);
     json.Key("sums").Uint(step.sums).Key("time_ns").Int(step.time_ns).EndObject();
   }
-  json.EndArray().EndObject();
+  json.EndArray().Key("cost").BeginObject();
+  json.Key("time_ns").Int(cost.time_ns).Key("memory_bytes").Uint(cost.memory_bytes);
+  json.Key("files").Uint(cost.files).Key("rows").Uint(cost.rows);
+  json.Key("row_bytes").Uint(cost.row_bytes);
+  json.Key("index_bytes").Uint(cost.index_bytes).EndObject().EndObject();
   return json.Take() + '\n';
 }
 

@@ -5,17 +5,19 @@
 #include <set>
 #include <utility>
 
+#include "src/base/calendar.h"
 #include "src/query/matcher.h"
+#include "src/store/read_guard.h"
 
 namespace vesta::query {
 namespace {
 
 using base::Error;
 using base::ErrorCode;
+using base::kMinuteMs;
 using store::ProfileType;
 using store::TimeRange;
 
-constexpr int64_t kMinuteMs = 60'000;
 constexpr uint64_t kStepsMax = 11'000;
 constexpr uint64_t kStepsWished = 240;
 constexpr int64_t kNiceStepsMs[] = {
@@ -23,14 +25,19 @@ constexpr int64_t kNiceStepsMs[] = {
     30'000,          kMinuteMs,       2 * kMinuteMs,   5 * kMinuteMs,   10 * kMinuteMs,
     15 * kMinuteMs,  30 * kMinuteMs,  60 * kMinuteMs,  120 * kMinuteMs, 180 * kMinuteMs,
     360 * kMinuteMs, 720 * kMinuteMs, 1440 * kMinuteMs};
+constexpr size_t kSeriesPerCheck = 1000;
 constexpr std::string_view kDefaultType = "cpu";
 
-std::string TypeText(const ProfileType& type) {
-  // As it may be typed.
+// As it may be typed.
+std::string TypedName(const ProfileType& type) {
   Selector selector;
   selector.type = type.type;
   selector.unit = type.unit;
-  std::string text = SelectorText(selector);
+  return SelectorText(selector);
+}
+
+std::string TypeText(const ProfileType& type) {
+  std::string text = TypedName(type);
   if (!type.count_type.empty()) text += " (count: " + type.count_type + ')';
   return text;
 }
@@ -47,13 +54,29 @@ std::string ListText(const std::set<ProfileType>& types) {
 struct TypeChoice {
   std::set<ProfileType> types;
   bool shows_count = false;
+  bool is_there = true;  // else it is only what was asked for
 };
 
-base::Result<TypeChoice> ChooseType(const Selector& selector, const std::set<ProfileType>& there,
-                                    std::vector<std::string>& notes) {
+// Where a name comes in several units: time first, as that is what a profiler's own `cpu` is in,
+// then what most series have.
+struct UnitRank {
+  bool is_time = false;
+  uint64_t series = 0;
+  friend auto operator<=>(const UnitRank&, const UnitRank&) = default;
+};
+
+bool IsTimeUnit(std::string_view unit) {
+  return unit == "nanoseconds" || unit == "microseconds" || unit == "milliseconds" ||
+         unit == "seconds";
+}
+
+// What a side has of what its selector and ranges allow.
+using TypeCounts = std::map<ProfileType, uint64_t>;  // with the number of series
+
+TypeChoice MatchingTypes(const Selector& selector, const TypeCounts& there) {
   const auto matching = [&](std::string_view name, bool by_count) {
     TypeChoice choice{{}, by_count};
-    for (const ProfileType& type : there) {
+    for (const auto& [type, series] : there) {
       const bool fits =
           by_count ? type.count_type == name && (selector.unit.empty() || selector.unit == "count")
                    : type.type == name && (selector.unit.empty() || selector.unit == type.unit);
@@ -64,18 +87,68 @@ base::Result<TypeChoice> ChooseType(const Selector& selector, const std::set<Pro
   TypeChoice choice = matching(selector.type.empty() ? kDefaultType : selector.type, false);
   if (choice.types.empty() && !selector.type.empty()) choice = matching(selector.type, true);
   if (choice.types.empty()) choice.shows_count = false;
-  std::set<std::pair<std::string, std::string>> names;
-  if (choice.types.empty() && selector.type.empty()) choice.types = there;
-  for (const ProfileType& type : choice.types) names.emplace(type.type, type.unit);
-  if (names.size() > 1) {
+  if (choice.types.empty() && selector.type.empty()) {
+    for (const auto& [type, series] : there) choice.types.insert(type);
+  }
+  return choice;
+}
+
+// Leaves the types of one unit where all have one name, and says which others there are. Units that
+// the other side of a comparison lacks come last.
+void ChooseUnit(const TypeCounts& there, const std::set<ProfileType>& other_side,
+                TypeChoice& choice, std::vector<std::string>& notes) {
+  std::map<std::string, UnitRank> ranks;
+  for (const ProfileType& type : choice.types) {
+    ranks[type.unit].is_time = IsTimeUnit(type.unit);
+    ranks[type.unit].series += there.at(type);
+  }
+  const auto is_on_both = [&](const std::string& unit) {
+    return std::ranges::any_of(other_side,
+                               [&](const ProfileType& type) { return type.unit == unit; });
+  };
+  const std::string* best = nullptr;
+  for (const auto& [unit, rank] : ranks) {
+    if (best == nullptr ||
+        std::pair(is_on_both(unit), rank) > std::pair(is_on_both(*best), ranks.at(*best)))
+      best = &unit;
+  }
+  const std::string chosen = *best;
+  std::set<std::string> others;
+  for (const ProfileType& type : choice.types) {
+    if (type.unit != chosen) others.insert(TypedName(type));
+  }
+  std::erase_if(choice.types, [&](const ProfileType& type) { return type.unit != chosen; });
+  std::string note = "this is " + TypedName(*choice.types.begin()) + "; there is also";
+  for (const std::string& other : others) note += (note.ends_with("also") ? " " : ", ") + other;
+  if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
+}
+
+// one_unit: of a name with several units one is taken, else all.
+base::Result<TypeChoice> ChooseType(const Selector& selector, const TypeCounts& there,
+                                    const std::set<ProfileType>& other_side, bool one_unit,
+                                    std::vector<std::string>& notes) {
+  TypeChoice choice = MatchingTypes(selector, there);
+  std::set<std::string> names, units;
+  for (const ProfileType& type : choice.types) {
+    names.insert(type.type);
+    units.insert(type.unit);
+  }
+  if (names.size() > 1 && one_unit) {
     const std::string asked =
         selector.type.empty() ? "no type was named" : selector.type + " is not one thing here";
     return Error(ErrorCode::kInvalidInput,
                  asked + ": name one of " + ListText(choice.types) + " as TYPE:UNIT");
   }
-  if (names.empty() && !there.empty())
-    notes.push_back("there is no " + selector.type + " here, but " + ListText(there));
-  if (choice.types.empty()) choice.types.insert({selector.type, selector.unit, "", "", ""});
+  if (units.size() > 1 && one_unit) ChooseUnit(there, other_side, choice, notes);
+  if (choice.types.empty()) {
+    if (!there.empty()) {
+      std::set<ProfileType> types;
+      for (const auto& [type, series] : there) types.insert(type);
+      notes.push_back("there is no " + selector.type + " here, but " + ListText(types));
+    }
+    choice.types.insert({selector.type, selector.unit, "", "", ""});
+    choice.is_there = false;
+  }
   return choice;
 }
 
@@ -87,7 +160,8 @@ bool ListsAllTypes(const Request& request) {
 
 class Planner {
  public:
-  Planner(const Request& request, const Listing& listing) : request_(request), listing_(listing) {
+  Planner(const Request& request, const Listing& listing, const store::ReadLimits& limits)
+      : request_(request), listing_(listing), guard_(limits) {
     plan_.question = request.question;
     plan_.ranges = listing.ranges;
     plan_.step_ms = listing.step_ms;
@@ -96,6 +170,9 @@ class Planner {
   base::Result<Plan> Run() {
     for (size_t side = 0; side < request_.selectors.size(); ++side)
       RETURN_IF_ERROR(SelectSeries(side));
+    if (!ListsAllTypes(request_)) {
+      for (size_t side = 0; side < selected_.size(); ++side) RETURN_IF_ERROR(SelectTypes(side));
+    }
     ChooseGroups();
     RETURN_IF_ERROR(MakeReads());
     for (const auto& side : selected_) {
@@ -151,25 +228,38 @@ class Planner {
     if (matcher.asks_tasks()) plan_.by_tasks = true;
     std::map<store::SeriesId, bool> matches;
     std::vector<store::SeriesTotal> found;
-    std::set<ProfileType> there;
     for (const store::SeriesTotal& row : listing_.series[side]) {
       const auto [known, is_new] = matches.try_emplace(row.series);
+      if (is_new && matches.size() % kSeriesPerCheck == 0) RETURN_IF_ERROR(guard_.Check());
       if (is_new) known->second = matcher.MatchesSeries(listing_.labels.at(row.series));
       if (!known->second) continue;
       found.push_back(row);
-      there.insert(listing_.types.at(row.type));
-    }
-    if (!ListsAllTypes(request_)) {
-      ASSIGN_OR_RETURN(const TypeChoice choice, ChooseType(selector, there, plan_.notes));
-      RETURN_IF_ERROR(TakeType(side, choice));
-      std::erase_if(found, [&](const store::SeriesTotal& row) {
-        return !choice.types.contains(listing_.types.at(row.type));
-      });
     }
     std::ranges::sort(found, [](const auto& a, const auto& b) {
       return std::pair(a.series, a.type) < std::pair(b.series, b.type);
     });
     selected_.push_back(std::move(found));
+    return {};
+  }
+
+  TypeCounts TypesOf(size_t side) const {
+    TypeCounts there;
+    for (const store::SeriesTotal& row : selected_[side]) ++there[listing_.types.at(row.type)];
+    return there;
+  }
+
+  base::Result<void> SelectTypes(size_t side) {
+    std::set<ProfileType> other_side;
+    if (selected_.size() == 2)
+      other_side = MatchingTypes(request_.selectors[1 - side], TypesOf(1 - side)).types;
+    // Rows are exported whole: each has its own type.
+    const bool one_unit = request_.question != Question::kRows;
+    ASSIGN_OR_RETURN(const TypeChoice choice, ChooseType(request_.selectors[side], TypesOf(side),
+                                                         other_side, one_unit, plan_.notes));
+    RETURN_IF_ERROR(TakeType(side, choice));
+    std::erase_if(selected_[side], [&](const store::SeriesTotal& row) {
+      return !choice.types.contains(listing_.types.at(row.type));
+    });
     return {};
   }
 
@@ -179,12 +269,11 @@ class Planner {
       plan_.type = {type, choice.shows_count};
       return {};
     }
-    const bool was_empty = selected_[0].empty();
-    if (was_empty) plan_.type = {type, choice.shows_count};
+    if (selected_[0].empty()) plan_.type = {type, choice.shows_count};
     const ProfileType& before = plan_.type.type;
     const bool same = before.type == type.type && before.unit == type.unit &&
                       plan_.type.shows_count == choice.shows_count;
-    if (same || type.unit.empty()) return {};
+    if (same || !choice.is_there) return {};
     return Error(ErrorCode::kInvalidInput, "the sides are of different types: " + TypeText(before) +
                                                " before, " + TypeText(type) + " after");
   }
@@ -283,11 +372,7 @@ class Planner {
   // Sums per group: the listing has them already, unless it was widened or tasks matter.
   base::Result<void> MakeTotalsRead() {
     if (ListsAllTypes(request_)) {
-      ASSIGN_OR_RETURN(const TypeChoice choice, ChooseTypeOfSelected());
-      RETURN_IF_ERROR(TakeType(0, choice));
-      std::erase_if(selected_[0], [&](const store::SeriesTotal& row) {
-        return !choice.types.contains(listing_.types.at(row.type));
-      });
+      RETURN_IF_ERROR(SelectTypes(0));
     }
     const TimeRange range = plan_.ranges[0];
     const bool is_exact = store::WidenToMinutes(range) == range && !plan_.by_tasks;
@@ -300,12 +385,6 @@ class Planner {
     }
     AddRead(std::move(read));
     return {};
-  }
-
-  base::Result<TypeChoice> ChooseTypeOfSelected() {
-    std::set<ProfileType> there;
-    for (const store::SeriesTotal& row : selected_[0]) there.insert(listing_.types.at(row.type));
-    return ChooseType(request_.selectors[0], there, plan_.notes);
   }
 
   // One read for both sides where no series is on both.
@@ -332,6 +411,7 @@ class Planner {
 
   const Request& request_;
   const Listing& listing_;
+  const store::ReadGuard guard_;
   Plan plan_;
   std::vector<std::vector<store::SeriesTotal>> selected_;  // by side
   std::map<PlanGroup, uint32_t> groups_;
@@ -384,9 +464,10 @@ base::Result<StepRange> ChooseSteps(TimeRange range, int64_t step_ms) {
   return StepRange{range, step_ms};
 }
 
-base::Result<Plan> MakePlan(const Request& request, const Listing& listing) {
+base::Result<Plan> MakePlan(const Request& request, const Listing& listing,
+                            const store::ReadLimits& limits) {
   CHECK(request.selectors.size() == (request.question == Question::kDiff ? 2u : 1u));
-  return Planner(request, listing).Run();
+  return Planner(request, listing, limits).Run();
 }
 
 }  // namespace vesta::query

@@ -65,8 +65,10 @@ struct Listing {
 };
 
 // Errors: InvalidInput when the question cannot be asked of what there is: types of several units,
-//         or several types and none named, listing them; too many steps.
-base::Result<Plan> MakePlan(const Request& request, const Listing& listing);
+//         or several types and none named, listing them; too many steps. As
+//         store::ReadGuard::Check, since patterns may take long with many series.
+base::Result<Plan> MakePlan(const Request& request, const Listing& listing,
+                            const store::ReadLimits& limits = {});
 
 // The range of a timeline and its step: whole steps where the step is whole minutes, so that the
 // store can answer from its roll-ups.
@@ -89,7 +91,20 @@ struct StepReport {
   int64_t time_ns = 0;
 };
 
-std::string ExplainText(const Plan& plan, const std::vector<StepReport>& steps);
-std::string ExplainJson(const Plan& plan, const std::vector<StepReport>& steps);
+// What all of it together took.
+// Units: memory_bytes is the most at once; 0 = nobody counted.
+struct QueryCost {
+  int64_t time_ns = 0;
+  uint64_t memory_bytes = 0;
+  uint64_t files = 0;
+  uint64_t rows = 0;         // that were looked at one by one
+  uint64_t row_bytes = 0;    // of these, unpacked
+  uint64_t index_bytes = 0;  // of sums and stacks that were read beside them, unpacked
+};
+
+std::string ExplainText(const Plan& plan, const std::vector<StepReport>& steps,
+                        const QueryCost& cost);
+std::string ExplainJson(const Plan& plan, const std::vector<StepReport>& steps,
+                        const QueryCost& cost);
 
 }  // namespace vesta::query

@@ -106,6 +106,9 @@ class PreparedStore final : public store::Store {
   Result<store::AppendOutcome> Append(const store::Batch&) override {
     return store::AppendOutcome{};
   }
+  Result<store::SymbolsOutcome> AppendSymbols(const store::SymbolBatch&) override {
+    return store::SymbolsOutcome{};
+  }
   store::ProfileType type(store::TypeId) const override {
     return {"cpu", "nanoseconds", "samples", "cpu", "nanoseconds"};
   }

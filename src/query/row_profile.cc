@@ -82,15 +82,12 @@ base::Result<profile::MappingId> RowProfile::MappingOf(uint32_t image) {
                                  true,
                                  true,
                                  true};
-  for (uint32_t i = 0; i < profile_.mapping_count() && known == 0; ++i) {
-    const profile::Mapping& other = profile_.mapping(profile::MappingId{i});
-    if (other.path == mapping.path && other.build_id == mapping.build_id &&
-        other.memory_start == mapping.memory_start && other.memory_limit == mapping.memory_limit &&
-        other.file_offset == mapping.file_offset)
-      known = i + 1;
-  }
-  if (known == 0) known = profile_.AddMapping(mapping).value() + 1;
-  return profile::MappingId{known - 1};
+  const auto [place, is_new] =
+      mapping_of_.try_emplace({mapping.path, mapping.build_id, mapping.memory_start,
+                               mapping.memory_limit, mapping.file_offset});
+  if (is_new) place->second = profile_.AddMapping(mapping);
+  known = place->second.value() + 1;
+  return place->second;
 }
 
 std::span<const int64_t> RowProfile::Values(int64_t value, int64_t count) {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "src/base/result.h"
@@ -36,6 +38,8 @@ class RowProfile {
 
   const bool has_count_;
   profile::Profile profile_;
+  using MappingKey = std::tuple<profile::StringId, profile::StringId, uint64_t, uint64_t, uint64_t>;
+  std::map<MappingKey, profile::MappingId> mapping_of_;  // of all blocks
   int64_t values_[2] = {};
   // Of the block at hand, by its numbers; 1 + the id, 0 = unseen.
   const store::Names* names_ = nullptr;

@@ -77,6 +77,7 @@ class Parser {
     SkipSpace();
     if (Take('@')) RETURN_IF_ERROR(Range());
     SkipSpace();
+    if (At('=') || At('!')) return Error("labels stand in braces, as in {service=\"shop\"}");
     if (at_ != text_.size())
       return Error(selector_.range ? "expected the end" : "expected " + What());
     return std::move(selector_);
@@ -91,7 +92,7 @@ class Parser {
 
   base::Error Error(const std::string& what) const {
     return base::Error(base::ErrorCode::kInvalidInput,
-                       "selector, position " + std::to_string(at_ + 1) + ": " + what);
+                       "position " + std::to_string(at_ + 1) + ": " + what);
   }
 
   void SkipSpace() {
@@ -125,7 +126,11 @@ class Parser {
   // "..." or `...`
   base::Result<std::string> Value() {
     const size_t start = at_;
-    if (!AtQuote()) return Error("expected a value in quotes");
+    if (!AtQuote()) {
+      return Error(
+          "expected a value in quotes; a shell takes them away unless the whole stands in "
+          "single quotes");
+    }
     const char quote = text_[at_++];
     std::string value;
     while (at_ < text_.size() && text_[at_] != quote) {

@@ -5,13 +5,16 @@
 #include <limits>
 #include <optional>
 
+#include "src/base/calendar.h"
+
 namespace vesta::query {
 namespace {
 
-constexpr int64_t kSecondMs = 1000;
-constexpr int64_t kMinuteMs = 60 * kSecondMs;
-constexpr int64_t kHourMs = 60 * kMinuteMs;
-constexpr int64_t kDayMs = 24 * kHourMs;
+using base::kDayMs;
+using base::kHourMs;
+using base::kMinuteMs;
+using base::kSecondMs;
+
 constexpr int64_t kMillisecondsFrom = 100'000'000'000;  // a number from here on is no seconds
 constexpr int64_t kTimeMsMax = int64_t{1} << 53;
 
@@ -84,49 +87,47 @@ std::optional<int64_t> Durations(Reader& reader) {
   return sum;
 }
 
-// "14:02[:03[.250]]"
+// "14:02[:03[.250]]"; 24:00 is the end of the day.
 std::optional<int64_t> TimeOfDay(Reader& reader) {
   const auto hour = reader.Digits(2);
-  if (!hour || *hour > 23 || !reader.Take(':')) return std::nullopt;
+  if (!hour || *hour > 24 || !reader.Take(':')) return std::nullopt;
   const auto minute = reader.Digits(2);
   if (!minute || *minute > 59) return std::nullopt;
   int64_t ms = *hour * kHourMs + *minute * kMinuteMs;
-  if (!reader.Take(':')) return ms;
-  const auto second = reader.Digits(2);
-  if (!second || *second > 59) return std::nullopt;
-  ms += *second * kSecondMs;
-  if (!reader.Take('.')) return ms;
-  const auto fraction = reader.Thousandths();
-  if (!fraction) return std::nullopt;
-  return ms + *fraction;
+  if (reader.Take(':')) {
+    const auto second = reader.Digits(2);
+    if (!second || *second > 59) return std::nullopt;
+    ms += *second * kSecondMs;
+    if (reader.Take('.')) {
+      const auto fraction = reader.Thousandths();
+      if (!fraction) return std::nullopt;
+      ms += *fraction;
+    }
+  }
+  if (ms > kDayMs) return std::nullopt;
+  return ms;
 }
 
-// Days since 1970 of a date of the Gregorian calendar.
-// Source: counting years from March, so that the leap day is the last of its year.
-int64_t DaysOf(int64_t year, int64_t month, int64_t day) {
-  const int64_t y = month <= 2 ? year - 1 : year;
-  const int64_t era = (y >= 0 ? y : y - 399) / 400;
-  const int64_t year_of_era = y - era * 400;
-  const int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-  return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year -
-         719468;
-}
-
-struct Date {
-  int64_t year, month, day;
-};
-Date DateOf(int64_t days) {
-  const int64_t z = days + 719468;
-  const int64_t era = (z >= 0 ? z : z - 146096) / 146097;
-  const int64_t day_of_era = z - era * 146097;
-  const int64_t year_of_era =
-      (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-  const int64_t day_of_year =
-      day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-  const int64_t month_from_march = (5 * day_of_year + 2) / 153;
-  const int64_t month = month_from_march < 10 ? month_from_march + 3 : month_from_march - 9;
-  return {year_of_era + era * 400 + (month <= 2 ? 1 : 0), month,
-          day_of_year - (153 * month_from_march + 2) / 5 + 1};
+// "yesterday", "today 14:02", "-2d 14:02": of a day that is told by how long ago it was. Without a
+// time "-2d" is no day, but 48 hours ago.
+std::optional<int64_t> TimeOfNamedDay(Reader& reader) {
+  std::optional<int64_t> days_ago;
+  bool needs_time = false;
+  if (reader.Take("yesterday")) {
+    days_ago = 1;
+  } else if (reader.Take("today")) {
+    days_ago = 0;
+  } else if (reader.Take('-')) {
+    days_ago = reader.Digits(0);
+    if (!days_ago || *days_ago > kTimeMsMax / kDayMs || !reader.Take('d')) return std::nullopt;
+    needs_time = true;
+  }
+  if (!days_ago) return std::nullopt;
+  if (reader.done() && !needs_time) return -*days_ago * kDayMs;
+  if (!reader.Take(' ') && !reader.Take('@') && !reader.Take('T')) return std::nullopt;
+  const auto time = TimeOfDay(reader);
+  if (!time) return std::nullopt;
+  return *time - *days_ago * kDayMs;
 }
 
 std::optional<int64_t> DateAndTime(Reader& reader) {
@@ -136,8 +137,8 @@ std::optional<int64_t> DateAndTime(Reader& reader) {
   if (!month || *month < 1 || *month > 12 || !reader.Take('-')) return std::nullopt;
   const auto day = reader.Digits(2);
   if (!day || *day < 1 || *day > 31) return std::nullopt;
-  const int64_t days = DaysOf(*year, *month, *day);
-  if (DateOf(days).day != *day) return std::nullopt;  // 30 February
+  const int64_t days = base::DaysOf({*year, *month, *day});
+  if (base::DateOf(days).day != *day) return std::nullopt;  // 30 February
   int64_t ms = days * kDayMs;
   if (reader.done()) return ms;
   if (!reader.Take('T') && !reader.Take(' ') && !reader.Take('t')) return std::nullopt;
@@ -158,6 +159,9 @@ std::optional<int64_t> DateAndTime(Reader& reader) {
 std::optional<TimePoint> Parse(std::string_view text) {
   Reader reader(text);
   if (reader.Take("now") && reader.done()) return TimePoint{};
+  Reader day(text);
+  if (const auto ms = TimeOfNamedDay(day); ms && day.done())
+    return TimePoint{TimePoint::Kind::kTimeOfDay, *ms};
   const bool before = reader.Take('-');
   if (before || reader.Take('+')) {
     const auto ms = Durations(reader);
@@ -212,10 +216,8 @@ int64_t TimePoint::UnixMs(int64_t now_unix_ms) const {
     }
     case Kind::kUnix:
       return ms;
-    case Kind::kTimeOfDay: {
-      const int64_t of_day = (now_unix_ms % kDayMs + kDayMs) % kDayMs;
-      return now_unix_ms - of_day + ms;
-    }
+    case Kind::kTimeOfDay:
+      return now_unix_ms - base::FloorRemainder(now_unix_ms, kDayMs) + ms;
   }
   return ms;
 }
@@ -224,9 +226,16 @@ base::Result<TimePoint> ParseTime(std::string_view text) {
   const auto time = Parse(text.starts_with("now") && text.size() > 3 ? text.substr(3) : text);
   // "now" stands before an offset only.
   if (time && (!text.starts_with("now") || time->kind == TimePoint::Kind::kBeforeNow)) return *time;
+  // Who writes a length means that it is over.
+  const std::string said = '"' + std::string(text) + "\" is no time: ";
+  if (ParseDurationMs(text).ok()) {
+    return base::Error(
+        base::ErrorCode::kInvalidInput,
+        said + "so long ago is -" + std::string(text) + ", so far ahead +" + std::string(text));
+  }
   return base::Error(base::ErrorCode::kInvalidInput,
-                     "\"" + std::string(text) +
-                         "\" is no time: expected now, an offset such as -1h30m, 14:02, "
+                     said +
+                         "expected now, an offset such as -1h30m, 14:02, yesterday 14:02, "
                          "2026-11-30, 2026-11-30T14:02:03Z or seconds since 1970");
 }
 
@@ -241,12 +250,17 @@ std::string DurationText(int64_t ms) {
 }
 
 std::string UnixMsText(int64_t unix_ms) {
-  const int64_t of_day = (unix_ms % kDayMs + kDayMs) % kDayMs;
-  const Date date = DateOf(unix_ms / kDayMs - (unix_ms % kDayMs < 0 ? 1 : 0));
+  const base::Date date = base::DateOf(base::FloorDivide(unix_ms, kDayMs));
   if (date.year < 0 || date.year > 9999) return std::to_string(unix_ms);
-  return Format("%04lld-%02lld-%02lld", static_cast<long long>(date.year),
-                static_cast<long long>(date.month), static_cast<long long>(date.day)) +
-         'T' + TimeOfDayText(of_day) + 'Z';
+  return base::DateText(date) + 'T' + TimeOfDayText(base::FloorRemainder(unix_ms, kDayMs)) + 'Z';
+}
+
+std::string RangeText(store::TimeRange range) {
+  for (int64_t* end : {&range.from_unix_ms, &range.to_unix_ms}) {
+    const int64_t behind = base::FloorRemainder(*end, kSecondMs);
+    if (*end >= std::numeric_limits<int64_t>::min() + behind) *end -= behind;
+  }
+  return UnixMsText(range.from_unix_ms) + " to " + UnixMsText(range.to_unix_ms);
 }
 
 std::string TimePointText(const TimePoint& time) {
@@ -256,8 +270,12 @@ std::string TimePointText(const TimePoint& time) {
       return (time.ms > 0 ? "-" : "+") + DurationText(time.ms > 0 ? time.ms : -time.ms);
     case TimePoint::Kind::kUnix:
       return UnixMsText(time.ms);
-    case TimePoint::Kind::kTimeOfDay:
-      return TimeOfDayText(time.ms);
+    case TimePoint::Kind::kTimeOfDay: {
+      if (time.ms >= 0) return TimeOfDayText(time.ms);
+      const int64_t days_ago = (-time.ms + kDayMs - 1) / kDayMs;
+      const std::string day = days_ago == 1 ? "yesterday" : '-' + std::to_string(days_ago) + 'd';
+      return day + ' ' + TimeOfDayText(time.ms + days_ago * kDayMs);
+    }
   }
   return {};
 }

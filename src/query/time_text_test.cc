@@ -19,6 +19,16 @@ TEST(TimeTextTest, ReadsTimesAsPeopleTypeThem) {
       {"-250ms", kNow - 250},
       {"2026-11-30", kNow - 24'021'500},
       {"14:02", kNow - 24'021'500 + 50'520'000},
+      {"24:00", kNow - 24'021'500 + 86'400'000},
+      {"today", kNow - 24'021'500},
+      {"today 14:02", kNow - 24'021'500 + 50'520'000},
+      {"yesterday", kNow - 24'021'500 - 86'400'000},
+      {"yesterday 14:02", kNow - 24'021'500 - 86'400'000 + 50'520'000},
+      {"yesterday@14:02:03.25", kNow - 24'021'500 - 86'400'000 + 50'523'250},
+      {"-1d@14:02", kNow - 24'021'500 - 86'400'000 + 50'520'000},
+      {"-3d 24:00", kNow - 24'021'500 - 2 * 86'400'000LL},
+      {"-10d 00:00", kNow - 24'021'500 - 10 * 86'400'000LL},
+      {"-0d 14:02", kNow - 24'021'500 + 50'520'000},
       {"14:02:03.25", kNow - 24'021'500 + 50'523'250},
       {"2026-11-30T06:40:21.5Z", kNow},
       {"2026-11-30t06:40:21.500z", kNow},
@@ -49,7 +59,14 @@ TEST(TimeTextTest, RefusesWhatIsNoTime) {
                                       "-5",
                                       "-5x",
                                       "-5m3",
-                                      "24:00",
+                                      "24:00:00.001",
+                                      "25:00",
+                                      "yesterday-5m",
+                                      "yesterday 14",
+                                      "yesterdays",
+                                      "-1d ",
+                                      "-1h 14:02",
+                                      "-9999999999999999d 14:02",
                                       "14:60",
                                       "14",
                                       "14:2",
@@ -69,6 +86,18 @@ TEST(TimeTextTest, RefusesWhatIsNoTime) {
     }
     EXPECT_FALSE(time.ok()) << text;
   }
+}
+
+TEST(TimeTextTest, ALengthWithoutASignIsToldWhatItMayMean) {
+  EXPECT_EQ(ParseTime("5m").error().message(),
+            "\"5m\" is no time: so long ago is -5m, so far ahead +5m");
+}
+
+TEST(TimeTextTest, ARangeForAHeadingIsInWholeSeconds) {
+  EXPECT_EQ(RangeText({kNow, kNow + 1'000}), "2026-11-30T06:40:21Z to 2026-11-30T06:40:22Z");
+  EXPECT_EQ(RangeText({-500, 0}), "1969-12-31T23:59:59Z to 1970-01-01T00:00:00Z");
+  const int64_t year_110 = -58'683'973'764'520;
+  EXPECT_EQ(RangeText({year_110, 0}).substr(0, 20), "0110-05-19T08:10:35Z");
 }
 
 TEST(TimeTextTest, PrintsDates) {

@@ -1,28 +1,22 @@
 #include "src/server/access.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <charconv>
+
+#include "src/base/ascii.h"
+#include "src/base/host_name.h"
 
 namespace vesta::server {
 namespace {
 
+using base::EqualIgnoringCase;
 using base::Error;
 using base::ErrorCode;
+using base::IsIpAddress;
 using base::Result;
 
 constexpr size_t kSecretCharsMin = 16;
 constexpr size_t kSecretCharsMax = 512;
-
-// The host of "host:port", "[::1]:port" or "host", without brackets.
-std::string_view HostOf(std::string_view authority) {
-  if (authority.starts_with('[')) {
-    const size_t end = authority.find(']');
-    return end == std::string_view::npos ? std::string_view() : authority.substr(1, end - 1);
-  }
-  return authority.substr(0, authority.find(':'));
-}
 
 // All bytes of the secret are looked at, whatever the candidate is.
 bool EqualInConstantTime(std::string_view secret, std::string_view candidate) {
@@ -51,11 +45,11 @@ Result<Token> ParseToken(std::string_view text, size_t line) {
                              std::to_string(kSecretCharsMax) +
                              " visible ASCII characters; `openssl rand -hex 32` makes one");
   }
-  std::string_view scopes = TrimSpaces(text.substr(secret_end));
+  std::string_view scopes = base::Trim(text.substr(secret_end));
   if (scopes.empty()) scopes = "admin";
   while (!scopes.empty()) {
     const size_t comma = scopes.find(',');
-    const std::string_view scope = TrimSpaces(scopes.substr(0, comma));
+    const std::string_view scope = base::Trim(scopes.substr(0, comma));
     scopes = comma == std::string_view::npos ? std::string_view() : scopes.substr(comma + 1);
     if (scope == "admin") {
       token.may_admin = token.may_read = token.may_write = true;
@@ -112,7 +106,7 @@ std::optional<Response> CheckToken(const AccessRules& rules, const Request& requ
       !EqualIgnoringCase(header->substr(0, kScheme.size()), kScheme)) {
     return Unauthorized("the Authorization header must be \"Bearer TOKEN\"");
   }
-  const std::string_view candidate = TrimSpaces(header->substr(kScheme.size()));
+  const std::string_view candidate = base::Trim(header->substr(kScheme.size()));
   const Token* found = nullptr;
   for (const Token& token : rules.tokens) {
     if (EqualInConstantTime(token.secret, candidate)) found = &token;
@@ -128,14 +122,14 @@ std::optional<Response> CheckToken(const AccessRules& rules, const Request& requ
 
 // Names that nobody else can make a browser resolve to this address.
 bool IsOurHost(const AccessRules& rules, std::string_view host) {
-  if (IsLoopback(host)) return true;
+  if (base::IsLoopback(host)) return true;
   if (rules.is_loopback) return false;
   return IsIpAddress(host) || EqualIgnoringCase(host, rules.host_name);
 }
 
 std::optional<Response> CheckNames(const AccessRules& rules, const Request& request) {
   const auto host = request.Header("host");
-  if (rules.tokens.empty() && host && !IsOurHost(rules, HostOf(*host))) {
+  if (rules.tokens.empty() && host && !IsOurHost(rules, base::HostOf(*host))) {
     return ErrorResponse(403, "host_refused",
                          "the Host header names a host that is not this one: ask by IP address or "
                          "as localhost, or start the server with --token-file");
@@ -159,22 +153,6 @@ std::optional<Response> CheckNames(const AccessRules& rules, const Request& requ
 }
 
 }  // namespace
-
-bool IsIpAddress(std::string_view host) {
-  const std::string text(host);
-  in6_addr address{};
-  return ::inet_pton(AF_INET, text.c_str(), &address) == 1 ||
-         ::inet_pton(AF_INET6, text.c_str(), &address) == 1;
-}
-
-bool IsLoopback(std::string_view host) {
-  if (EqualIgnoringCase(host, "localhost")) return true;
-  const std::string text(host);
-  in_addr four{};
-  if (::inet_pton(AF_INET, text.c_str(), &four) == 1) return (ntohl(four.s_addr) >> 24) == 127;
-  in6_addr six{};
-  return ::inet_pton(AF_INET6, text.c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
-}
 
 Result<ListenAddress> ParseListenAddress(std::string_view text) {
   const size_t colon = text.rfind(':');
@@ -210,7 +188,7 @@ Result<std::vector<Token>> ParseTokens(std::string_view text) {
     std::string_view content = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (content.ends_with('\r')) content.remove_suffix(1);
-    content = TrimSpaces(content);
+    content = base::Trim(content);
     if (content.empty() || content.starts_with('#')) continue;
     ASSIGN_OR_RETURN(Token token, ParseToken(content, line));
     tokens.push_back(std::move(token));

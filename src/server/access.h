@@ -20,9 +20,6 @@ struct ListenAddress {
 // Shape: "HOST:PORT", "[IPV6]:PORT", ":PORT" = every address; a host is an IP address or localhost.
 // Errors: InvalidInput.
 base::Result<ListenAddress> ParseListenAddress(std::string_view text);
-// 127.0.0.0/8, ::1 and localhost.
-bool IsLoopback(std::string_view host);
-bool IsIpAddress(std::string_view host);
 
 // What a token may do; admin may everything.
 enum class Scope : uint8_t { kNone, kRead, kWrite, kAdmin };

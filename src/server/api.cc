@@ -4,9 +4,11 @@
 
 #include "src/server/description.h"
 #include "src/server/front_page.h"
+#include "src/server/otlp_push.h"
 #include "src/server/push.h"
 #include "src/server/questions.h"
 #include "src/server/routes.h"
+#include "src/server/symbol_push.h"
 #include "src/wire/gzip.h"
 
 namespace vesta::server {
@@ -58,8 +60,10 @@ Api::Api(store::Store& store, ApiOptions options)
 ServerState Api::State() const {
   ServerState state;
   state.version = options_.version;
+  state.instance = options_.instance;
   state.uptime_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+  state.now_unix_ms = options_.now_unix_ms();
   state.store = store_.Status();
   if (const HttpServer* http = http_) state.http = http->status();
   if (const ByteBudget* budget = budget_) state.flight_bytes = budget->used_bytes();
@@ -83,6 +87,12 @@ Response Api::AnswerRoute(const Request& request, const AnswerContext& context) 
   switch (route.endpoint) {
     case Endpoint::kPush:
       return AnswerPush(store_, options_, request, context);
+    case Endpoint::kOtlp:
+      return AnswerOtlp(store_, options_, senders_, request, context);
+    case Endpoint::kSymbols:
+      return AnswerSymbols(store_, options_, metrics_, request, context);
+    case Endpoint::kAgents:
+      return {.body = SendersJson(senders_.List())};
     case Endpoint::kQuestion:
       return AnswerQuestion(store_, options_, route, found.match->argument, request, context);
     case Endpoint::kExplain:
@@ -94,14 +104,18 @@ Response Api::AnswerRoute(const Request& request, const AnswerContext& context) 
     case Endpoint::kRoutes:
       return {.body = RoutesJson()};
     case Endpoint::kFrontPage:
-      return FrontPage(options_.version);
+      return FrontPage(options_.version, options_.is_tls, request.Header("host").value_or(""));
+    case Endpoint::kFrontPageScript:
+      return FrontPageScript();
+    case Endpoint::kFrontPageStyle:
+      return FrontPageStyle();
     case Endpoint::kHealth:
       return PlainText("alive\n");
     case Endpoint::kReady:
       return Ready();
     case Endpoint::kMetrics:
       return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
-              .body = metrics_.Text(State())};
+              .body = metrics_.Text(State(), senders_.List())};
     case Endpoint::kDescription:
       return {.content_type = "application/yaml", .body = std::string(OpenApiDescription())};
   }
@@ -110,6 +124,7 @@ Response Api::AnswerRoute(const Request& request, const AnswerContext& context) 
 
 Response Api::Answer(const Request& request, const AnswerContext& context) {
   Response response = AnswerRoute(request, context);
+  if (AsksForPprof(request)) TellPprof(response);
   Pack(request, response);
   return response;
 }

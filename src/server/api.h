@@ -8,18 +8,23 @@
 #include <functional>
 #include <string>
 
-#include "src/server/byte_budget.h"
+#include "src/base/byte_budget.h"
 #include "src/server/http_server.h"
 #include "src/server/message.h"
 #include "src/server/metrics.h"
+#include "src/server/senders.h"
 #include "src/store/store.h"
 
 namespace vesta::server {
 
 struct ApiOptions {
   std::string version = {};
+  std::string instance = {};
+  bool is_tls = false;
   uint64_t query_timeout_ms = 30'000;
-  uint64_t query_memory_bytes = 256 << 20;
+  uint64_t query_memory_bytes = 256 << 20;  // of one question
+  // Of all questions together; nothing = only each has a limit.
+  base::ByteBudget* questions_memory = nullptr;
   uint64_t body_bytes_max = 64 << 20;
   uint64_t plain_bytes_max = 256 << 20;
   std::function<int64_t()> now_unix_ms = nullptr;  // nothing = the system's clock
@@ -48,6 +53,7 @@ class Api {
     http_ = http;
   }
   Metrics& metrics() { return metrics_; }
+  Senders& senders() { return senders_; }
   const ApiOptions& options() const { return options_; }
 
  private:
@@ -58,6 +64,7 @@ class Api {
   store::Store& store_;
   const ApiOptions options_;
   Metrics metrics_;
+  Senders senders_;
   const std::chrono::steady_clock::time_point started_;
   std::atomic<bool> is_draining_ = false;
   std::atomic<const HttpServer*> http_ = nullptr;

@@ -53,6 +53,12 @@ std::string CpuProfile() {
 
 class ApiTest : public testing::Test {
  protected:
+  static std::string HeaderOf(const Response& response, std::string_view name) {
+    for (const Parameter& header : response.headers) {
+      if (header.name == name) return header.value;
+    }
+    return "";
+  }
   static ApiOptions Options() {
     return {.version = "1.2.3",
             .body_bytes_max = 1 << 20,
@@ -97,6 +103,8 @@ class ApiTest : public testing::Test {
     const base::JsonValue* code = error != nullptr ? error->Find("code") : nullptr;
     return code != nullptr && code->AsString() != nullptr ? *code->AsString() : response.body;
   }
+
+  void AskEachQuestionInEachFormat();
 
   store::MemoryStore store_;
   Api api_{store_, Options()};
@@ -210,6 +218,125 @@ TEST_F(ApiTest, ABombTakesNoMoreThanItsShareAndGivesItBack) {
   EXPECT_EQ(budget.used_bytes(), 0u);
 }
 
+TEST_F(ApiTest, ADecodedPushTakesItsShareToo) {
+  ByteBudget budget(1 << 20);
+  const auto push = [&](std::string body) {
+    BudgetShare share(budget);
+    Request request = RequestOf("POST", "/api/v1/profiles");
+    request.body = std::move(body);
+    const int status = api_.Answer(request, {.share = &share}).status;
+    return std::pair(status, share.bytes());
+  };
+  const auto [status, bytes] = push(Gzip(CpuProfile()));
+  EXPECT_EQ(status, 200);
+  EXPECT_GT(bytes, 3 * CpuProfile().size()) << "not the packed file alone";
+  // Folded stacks are small as a file, and much larger when they are known.
+  std::string folded;
+  for (int i = 0; i < 20'000; ++i) folded += "a;b" + std::to_string(i) + " 1\n";
+  EXPECT_EQ(push(folded).first, 200) << "alone it may have more";
+  BudgetShare other(budget);
+  ASSERT_TRUE(other.Grow(1));
+  EXPECT_EQ(push(folded).first, 503);
+  EXPECT_EQ(budget.used_bytes(), 1u);
+}
+
+TEST_F(ApiTest, QuestionsShareTheirMemory) {
+  ASSERT_EQ(Push(CpuProfile()).status, 200);
+  ByteBudget questions(64 << 20);
+  ApiOptions options = Options();
+  options.questions_memory = &questions;
+  Api api(store_, options);
+  EXPECT_EQ(api.Answer(RequestOf("GET", "/api/v1/tree")).status, 200);
+  EXPECT_EQ(questions.used_bytes(), 0u);
+  EXPECT_GT(questions.peak_bytes(), 0u);
+  ASSERT_TRUE(questions.Take(64 << 20));
+  for (const char* target : {"/api/v1/tree", "/api/v1/rows", "/api/v1/profile", "/api/v1/labels"}) {
+    const Response busy = api.Answer(RequestOf("GET", target));
+    EXPECT_EQ(busy.status, 503) << target;
+    EXPECT_EQ(HeaderOf(busy, "Retry-After"), "1") << target;
+  }
+}
+
+TEST_F(ApiTest, ToolsOfPprofGetErrorsAsText) {
+  for (const char* target :
+       {"/api/v1/profile?query=%7B", "/api/v1/profile?no_such=1", "/api/v1/profile?by=a&by=b",
+        "/api/v1/tree?format=pprof&query=%7B", "/api/v1/profile?format=pprof&from=soon"}) {
+    const Response response = Get(target);
+    EXPECT_EQ(response.status, 400) << target;
+    EXPECT_EQ(response.content_type, "text/plain; charset=utf-8") << target;
+    EXPECT_EQ(HeaderOf(response, "X-Go-Pprof"), "1") << target;
+    EXPECT_EQ(response.body.find("{\"error"), std::string::npos) << response.body;
+  }
+  EXPECT_EQ(Get("/api/v1/profile?query=%7B").body,
+            "query: position 2: expected the name of a label\n");
+  EXPECT_EQ(CodeOf(Get("/api/v1/profile?query=%7B&format=folded")), "invalid");
+  EXPECT_EQ(CodeOf(Get("/api/v1/tree?query=%7B")), "invalid");
+  EXPECT_EQ(HeaderOf(Get("/api/v1/profile"), "X-Go-Pprof"), "") << "no error";
+}
+
+TEST_F(ApiTest, NotesReachFormatsThatHaveNoPlaceForThem) {
+  ASSERT_EQ(Push(CpuProfile(), "/api/v1/profiles?label.service=shop").status, 200);
+  const std::string none = "query=cpu{service=%22none%22}";
+  for (const char* path :
+       {"/api/v1/profile?", "/api/v1/profile?format=folded&", "/api/v1/tree?format=html&",
+        "/api/v1/tree?format=page&", "/api/v1/rows?"}) {
+    const Response empty = Get(path + none);
+    ASSERT_EQ(empty.status, 200) << path << empty.body;
+    EXPECT_EQ(HeaderOf(empty, "Vesta-Empty"), "true") << path;
+    EXPECT_EQ(HeaderOf(empty, "Vesta-Notes").find("[\"no series match in this range"), 0u) << path;
+    const Response full = Get(std::string(path) + "query=cpu");
+    EXPECT_EQ(HeaderOf(full, "Vesta-Empty"), "") << path;
+    EXPECT_EQ(HeaderOf(full, "Vesta-Notes"), "") << path;
+  }
+  EXPECT_EQ(Get("/api/v1/profile?format=folded&" + none).body, "");
+  const auto profile = wire::DecodeProfile(Get("/api/v1/profile?" + none).body, "it");
+  ASSERT_TRUE(profile.ok());
+  ASSERT_EQ(profile->header().comments.size(), 1u);
+  EXPECT_EQ(profile->String(profile->header().comments[0]).find("no series match"), 0u);
+}
+
+TEST_F(ApiTest, TheFrontPageMayAskThisServerOnly) {
+  const Response page = Get("/");
+  const std::string policy = HeaderOf(page, "Content-Security-Policy");
+  EXPECT_EQ(policy.find("default-src 'none'; "), 0u) << policy;
+  EXPECT_NE(policy.find("connect-src 'self'; "), std::string::npos) << policy;
+  EXPECT_EQ(policy.find("unsafe"), std::string::npos) << policy;
+  EXPECT_EQ(page.body.find("<script>"), std::string::npos) << "the policy would stop it";
+  EXPECT_EQ(page.body.find(" style="), std::string::npos);
+  for (const auto& [path, type] : {std::pair{"/page.js", "text/javascript; charset=utf-8"},
+                                   std::pair{"/page.css", "text/css; charset=utf-8"}}) {
+    EXPECT_NE(page.body.find("\"" + std::string(path) + "\""), std::string::npos) << path;
+    EXPECT_EQ(Get(path).content_type, type);
+    EXPECT_EQ(HeaderOf(Get(path), "X-Content-Type-Options"), "nosniff");
+  }
+}
+
+TEST_F(ApiTest, TheFrontPageHasTheAddressThatWasAsked) {
+  const auto url = [&](const std::string& host) {
+    const std::string page = Get("/", {{"host", host}}).body;
+    const size_t begin = page.find("@cpu.pb.gz '") + 12;
+    return page.substr(begin, page.find("/api/v1/profiles?") - begin);
+  };
+  EXPECT_EQ(url("localhost:8080"), "http://localhost:8080");
+  EXPECT_EQ(url("[::1]:1"), "http://[::1]:1");
+  EXPECT_EQ(url("x';rm -rf ~;'"), "http://127.0.0.1:7171");
+  EXPECT_EQ(url("<b>"), "http://127.0.0.1:7171");
+}
+
+TEST_F(ApiTest, AListOfLabelsMayComeInSeveralHeaders) {
+  ASSERT_EQ(Push(CpuProfile(), "/api/v1/profiles",
+                 {{"vesta-labels", "service=shop"}, {"vesta-labels", "version=2,node=a"}})
+                .status,
+            200);
+  EXPECT_EQ(
+      store_.labels(store::SeriesId(0)),
+      (store::Labels{{"host.name", "a"}, {"service.name", "shop"}, {"service.version", "2"}}));
+  EXPECT_EQ(Push(CpuProfile(), "/api/v1/profiles",
+                 {{"vesta-labels", "service=shop"}, {"vesta-labels", "service=cart"}})
+                .status,
+            400);
+}
+
 TEST_F(ApiTest, ThousandsOfLabelValuesOverflowAndAreCounted) {
   store::MemoryStore small({.series_max = 50});
   Api api(small, Options());
@@ -236,8 +363,34 @@ TEST_F(ApiTest, RefusesAQuestionThatIsNone) {
   EXPECT_EQ(refused.headers[0].value, "POST");
 }
 
+// Of other profilers: `cpu` without a count, in another unit, with another period.
+std::string CpuOfOthers(const char* unit) {
+  profile::Profile cpu;
+  cpu.SetSampleTypes({cpu.InternValueType("cpu", unit)});
+  cpu.header().time_unix_ns = (kNow - 30'000) * 1'000'000;
+  const profile::Line line{cpu.AddFunction({cpu.InternString("parse"), {}, {}, 0}), 7, 0};
+  const profile::LocationId leaf = cpu.AddLocation({.address = 0, .lines = {&line, 1}});
+  cpu.AppendSample(cpu.InternStack({&leaf, 1}), {}, {{7'000'000}});
+  return wire::EncodePprof(cpu);
+}
+
 TEST_F(ApiTest, AnswersEachQuestionInEachFormat) {
   ASSERT_EQ(Push(CpuProfile(), "/api/v1/profiles?label.service=shop").status, 200);
+  AskEachQuestionInEachFormat();
+}
+
+TEST_F(ApiTest, AnswersEachQuestionOfSeveralKindsOfCpu) {
+  ASSERT_EQ(Push(CpuProfile(), "/api/v1/profiles?label.service=shop").status, 200);
+  for (const char* unit : {"nanoseconds", "count", "milliseconds", "cycles"})
+    ASSERT_EQ(Push(CpuOfOthers(unit), "/api/v1/profiles?label.service=other").status, 200);
+  AskEachQuestionInEachFormat();
+  // One unit, all of it, and what else there is.
+  const Response tree = Get("/api/v1/tree");
+  EXPECT_NE(tree.body.find("507000000"), std::string::npos) << tree.body;
+  EXPECT_NE(tree.body.find("there is also"), std::string::npos) << tree.body;
+}
+
+void ApiTest::AskEachQuestionInEachFormat() {
   for (const Route& route : AllRoutes()) {
     if (route.formats.empty()) continue;
     std::string path(route.path);
@@ -280,6 +433,31 @@ TEST_F(ApiTest, RowsThatAreReadAndPushedAgainAreTheSame) {
   const Request question = RequestOf("GET", "/api/v1/tree?query=cpu{service=%22shop%22}");
   EXPECT_EQ(other.Answer(question).body, api_.Answer(question).body);
   EXPECT_EQ(other_store.labels(store::SeriesId(0)), store_.labels(store::SeriesId(0)));
+}
+
+TEST_F(ApiTest, RowsThatAreThereAreNotAddedAgainForWhoeverSaysThatTheyAreTheSame) {
+  ASSERT_EQ(Push(CpuProfile()).status, 200);
+  const Response rows = Get("/api/v1/rows?query=cpu");
+  const auto files = wire::ReadTar(rows.body);
+  ASSERT_TRUE(files.ok() && files->size() == 1u);
+  const std::string part((*files)[0].bytes);
+  for (const char* stored : {"count", "skip"}) {
+    const Response response = Push(part, std::string("/api/v1/profiles?stored=") + stored);
+    ASSERT_EQ(response.status, 200) << response.body;
+    EXPECT_EQ(Number(response, "samples"), 2u);
+    EXPECT_EQ(Number(response, "rows_received"), 2u);
+    EXPECT_EQ(Number(response, "rows_duplicate"), 2u);
+    EXPECT_EQ(Number(response, "rows_kept"), 0u);
+    EXPECT_EQ(store_.Status().rows, 2u);
+  }
+  // Of another service they are others.
+  const std::string other = "/api/v1/profiles?label.service=other&stored=";
+  EXPECT_EQ(Number(Push(part, other + "count"), "rows_duplicate"), 0u);
+  EXPECT_EQ(store_.Status().rows, 2u);
+  EXPECT_EQ(Number(Push(part, other + "skip"), "rows_kept"), 2u);
+  EXPECT_EQ(Number(Push(part, "/api/v1/profiles?stored=add"), "rows_kept"), 2u);
+  EXPECT_EQ(store_.Status().rows, 6u);
+  EXPECT_EQ(Push(part, "/api/v1/profiles?stored=maybe").status, 400);
 }
 
 TEST_F(ApiTest, RowsBeyondTheLimitAreRefused) {

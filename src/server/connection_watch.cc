@@ -1,10 +1,14 @@
 #include "src/server/connection_watch.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
+#include <vector>
 
 #include "src/base/check.h"
 
@@ -15,8 +19,10 @@ constexpr int kLookMs = 200;
 
 }  // namespace
 
-ConnectionWatch::ConnectionWatch()
-    : epoll_(::epoll_create1(EPOLL_CLOEXEC)), stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+ConnectionWatch::ConnectionWatch(size_t connections_max)
+    : connections_max_(connections_max),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   CHECK(epoll_.fd() >= 0 && stop_.fd() >= 0);
   epoll_event event{.events = EPOLLIN, .data = {.fd = stop_.fd()}};
   CHECK(::epoll_ctl(epoll_.fd(), EPOLL_CTL_ADD, stop_.fd(), &event) == 0);
@@ -30,7 +36,8 @@ ConnectionWatch::~ConnectionWatch() {
 
 void ConnectionWatch::Open(int fd, Clock::time_point deadline) {
   const std::lock_guard lock(mutex_);
-  connections_[fd] = {deadline};
+  connections_[fd] = {std::min(deadline, partial_deadline_max_)};
+  MakeRoom(fd);
 }
 
 void ConnectionWatch::Close(int fd) {
@@ -41,7 +48,86 @@ void ConnectionWatch::Close(int fd) {
 void ConnectionWatch::SetDeadline(int fd, Clock::time_point deadline) {
   const std::lock_guard lock(mutex_);
   const auto found = connections_.find(fd);
-  if (found != connections_.end()) found->second.deadline = deadline;
+  if (found == connections_.end() || found->second.is_shut) return;
+  found->second.deadline = deadline;
+  found->second.is_partial = false;
+}
+
+void ConnectionWatch::AwaitBody(int fd, Clock::time_point deadline) {
+  const std::lock_guard lock(mutex_);
+  const auto found = connections_.find(fd);
+  if (found == connections_.end() || found->second.is_shut) return;
+  found->second.deadline = std::min(deadline, partial_deadline_max_);
+  found->second.is_partial = true;
+  MakeRoom(fd);
+}
+
+void ConnectionWatch::Extend(int fd, Clock::duration by) {
+  const std::lock_guard lock(mutex_);
+  const auto found = connections_.find(fd);
+  if (found == connections_.end() || !found->second.is_partial) return;
+  found->second.deadline = std::min(found->second.deadline + by, partial_deadline_max_);
+}
+
+void ConnectionWatch::EndPartial(Clock::time_point deadline_max) {
+  const std::lock_guard lock(mutex_);
+  partial_deadline_max_ = deadline_max;
+  for (auto& [fd, connection] : connections_) {
+    if (connection.is_partial) connection.deadline = std::min(connection.deadline, deadline_max);
+  }
+}
+
+void ConnectionWatch::MakeRoom(int newest) {
+  size_t open = 0;
+  size_t partial = 0;
+  Connections::value_type* next = nullptr;
+  Connections::value_type* next_partial = nullptr;
+  for (auto& entry : connections_) {
+    const Connection& connection = entry.second;
+    if (connection.is_shut) continue;
+    ++open;
+    if (connection.is_partial) ++partial;
+    if (entry.first == newest || connection.deadline == Clock::time_point::max()) continue;
+    const auto is_sooner = [&](const Connections::value_type* than) {
+      return than == nullptr || connection.deadline < than->second.deadline;
+    };
+    if (is_sooner(next)) next = &entry;
+    if (connection.is_partial && is_sooner(next_partial)) next_partial = &entry;
+  }
+  if (partial > connections_max_ - connections_max_ / 4) {
+    if (next_partial != nullptr) Shut(*next_partial);
+  } else if (open >= connections_max_ && next != nullptr) {
+    Shut(*next);
+  }
+}
+
+void ConnectionWatch::Shut(Connections::value_type& entry) {
+  ::shutdown(entry.first, SHUT_RDWR);
+  entry.second.deadline = Clock::time_point::max();
+  entry.second.is_partial = false;
+  entry.second.is_shut = true;
+  ++too_slow_;
+}
+
+// The library waits for a change of a socket, and after it reads only until fewer bytes come than
+// it asked for. So it does not see an end that was there when it read those bytes, as that of a
+// client that left before it was accepted. Shutting what nothing will come from is a change, and
+// harms no request that is whole.
+void ConnectionWatch::TellOfEnds() {
+  std::vector<pollfd> sockets;
+  sockets.reserve(connections_.size());
+  for (const auto& [fd, connection] : connections_) {
+    if (!connection.is_shut && !connection.has_ended) sockets.push_back({fd, POLLRDHUP, 0});
+  }
+  if (::poll(sockets.data(), sockets.size(), 0) <= 0) return;
+  for (const pollfd& socket : sockets) {
+    if (socket.revents == 0) continue;
+    char byte = 0;
+    const ssize_t count = ::recv(socket.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR))) continue;
+    ::shutdown(socket.fd, SHUT_RD);
+    connections_[socket.fd].has_ended = true;
+  }
 }
 
 void ConnectionWatch::Guard(int fd, std::atomic<bool>* cancelled) {
@@ -88,12 +174,10 @@ void ConnectionWatch::Run() {
       }
     }
     const auto now = Clock::now();
-    for (auto& [fd, connection] : connections_) {
-      if (now < connection.deadline) continue;
-      ::shutdown(fd, SHUT_RDWR);
-      connection.deadline = Clock::time_point::max();
-      ++too_slow_;
+    for (auto& entry : connections_) {
+      if (now >= entry.second.deadline) Shut(entry);
     }
+    TellOfEnds();
   }
 }
 

@@ -1,5 +1,5 @@
-// Looks after open connections: those whose client takes too long are closed, and work whose
-// client has left is cancelled.
+// Looks after open connections: those whose client takes too long are closed, those that fill the
+// server make room, and work whose client has left is cancelled.
 #pragma once
 
 #include <atomic>
@@ -13,13 +13,19 @@
 
 namespace vesta::server {
 
-// Shape: connections are told apart by their descriptors, from Open to Close.
+// Shape: connections are told apart by their descriptors, from Open to Close. A connection is
+// partial
+//        while its request has not wholly come: from Open, or AwaitBody, to SetDeadline. A quarter
+//        of all connections is kept from those; a partial one too many closes the one whose
+//        deadline is next, which has sent least for its time. Where all connections are taken, the
+//        one of all whose deadline is next makes room, unless all are worked on.
 // Threads: any may call; one of its own looks at deadlines five times a second.
+// Cost: a connection or a body more is O(connections).
 class ConnectionWatch {
  public:
   using Clock = std::chrono::steady_clock;
 
-  ConnectionWatch();
+  explicit ConnectionWatch(size_t connections_max);
   ~ConnectionWatch();
   ConnectionWatch(const ConnectionWatch&) = delete;
   ConnectionWatch& operator=(const ConnectionWatch&) = delete;
@@ -29,6 +35,10 @@ class ConnectionWatch {
   void Close(int fd);
   // When it passes, the connection is shut down. max() = none.
   void SetDeadline(int fd, Clock::time_point deadline);
+  void AwaitBody(int fd, Clock::time_point deadline);
+  void Extend(int fd, Clock::duration by);
+  // No partial connection stays longer, and none that becomes one.
+  void EndPartial(Clock::time_point deadline_max);
 
   // Sets the flag when the client hangs up before Leave; it has to live until then. A client that
   // only closes its sending side counts as one that has left.
@@ -44,14 +54,25 @@ class ConnectionWatch {
  private:
   struct Connection {
     Clock::time_point deadline;
+    bool is_partial = true;
+    bool is_shut = false;
+    bool has_ended = false;  // the client sends no more, and the library was told
     std::atomic<bool>* cancelled = nullptr;
   };
+  using Connections = std::map<int, Connection>;
   void Run();
+  // All below: with the lock.
+  void MakeRoom(int newest);
+  void Shut(Connections::value_type& entry);
+  void TellOfEnds();
+
+  const size_t connections_max_;
 
   base::Descriptor epoll_;
   base::Descriptor stop_;  // becomes readable
   mutable std::mutex mutex_;
-  std::map<int, Connection> connections_;
+  Connections connections_;
+  Clock::time_point partial_deadline_max_ = Clock::time_point::max();
   std::atomic<uint64_t> too_slow_ = 0;
   std::thread thread_;
 };

@@ -16,9 +16,11 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/ascii.h"
 #include "src/base/descriptor.h"
 #include "src/base/shared_library.h"
 #include "src/server/connection_watch.h"
+#include "src/server/port_owner.h"
 #include "src/server/work_lane.h"
 
 namespace vesta::server {
@@ -36,6 +38,8 @@ constexpr uint64_t kBytesPerSecondMin = 64 << 10;
 // see an answer.
 constexpr uint64_t kUnwantedBytesMax = 64 << 20;
 constexpr int kBacklog = 512;
+// How long a server that stops waits for the rest of requests.
+constexpr std::chrono::milliseconds kRestTimeMax{1000};
 
 // The functions of libmicrohttpd that are used; its header tells their types.
 struct Library {
@@ -101,8 +105,10 @@ Result<Descriptor> Listen(const ListenAddress& address) {
   if (::bind(socket.fd(), bound, size) != 0 || ::listen(socket.fd(), kBacklog) != 0) {
     const std::string what = "listening at " + address.host + ":" + std::to_string(address.port);
     if (errno == EADDRINUSE) {
+      const std::string owner = PortOwner(address.port);
       return Error(ErrorCode::kUnavailable,
-                   what + ": another program listens there; choose another port with --listen");
+                   what + ": " + (owner.empty() ? "another program" : owner) +
+                       " listens there; stop it, or choose another port with --listen");
     }
     return base::ErrnoError(what, errno);
   }
@@ -119,8 +125,8 @@ Result<uint16_t> PortOf(const Descriptor& socket) {
   return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
-std::chrono::milliseconds TimeForBytes(uint64_t bytes) {
-  return std::chrono::milliseconds(bytes * 1000 / kBytesPerSecondMin);
+std::chrono::microseconds TimeForBytes(uint64_t bytes) {
+  return std::chrono::microseconds(bytes * 1'000'000 / kBytesPerSecondMin);
 }
 
 std::optional<uint64_t> ContentLength(const Request& request) {
@@ -131,6 +137,18 @@ std::optional<uint64_t> ContentLength(const Request& request) {
       std::from_chars(header->data(), header->data() + header->size(), length);
   // What is no number was refused by the library.
   return status == std::errc{} && end == header->data() + header->size() ? length : UINT64_MAX;
+}
+
+// Whether it is beyond doubt where the body ends. Where it is not, a proxy before this server may
+// see other requests in the same bytes.
+bool HasOneLength(const Request& request) {
+  size_t lengths = 0;
+  for (const Parameter& header : request.headers) {
+    const bool is_coding = header.name == "transfer-encoding";
+    if (is_coding && base::LowerCase(header.value) != "chunked") return false;
+    if (is_coding || header.name == "content-length") ++lengths;
+  }
+  return lengths <= 1;
 }
 
 Response TooLarge(uint64_t body_bytes_max) {
@@ -173,7 +191,11 @@ class MicrohttpdServer final : public HttpServer {
  public:
   MicrohttpdServer(const Library& library, const HttpServerOptions& options,
                    RequestHandler& handler, ByteBudget& budget)
-      : library_(library), options_(options), handler_(handler), budget_(budget) {
+      : library_(library),
+        options_(options),
+        handler_(handler),
+        budget_(budget),
+        watch_(options.connections_max) {
     for (size_t i = 0; i < kLaneCount; ++i) {
       lanes_[i] = std::make_unique<WorkLane>(options.lane_threads[i], options.lane_queued_max);
     }
@@ -267,7 +289,10 @@ void MicrohttpdServer::Stop() {
   if (daemon_ == nullptr) return;
   is_draining_ = true;
   library_.quiesce_daemon(daemon_);
-  socket_ = Descriptor();  // those who come now are refused, not left waiting
+  // Those who come now are refused, not left waiting. The library's thread may still name the
+  // descriptor, so it is closed after that thread has ended.
+  ::shutdown(socket_.fd(), SHUT_RDWR);
+  watch_.EndPartial(Clock::now() + kRestTimeMax);
   const auto all_landed = [this] { return flights_ == 0; };
   {
     std::unique_lock lock(mutex_);
@@ -282,6 +307,7 @@ void MicrohttpdServer::Stop() {
   }
   library_.stop_daemon(daemon_);
   daemon_ = nullptr;
+  socket_ = Descriptor();
 }
 
 int MicrohttpdServer::DescriptorOf(MHD_Connection* connection) const {
@@ -365,7 +391,7 @@ MHD_Result TakeHeader(void* request, MHD_ValueKind kind, const char* name, size_
                       const char* value, size_t value_size) {
   static_cast<void>(kind);
   static_cast<Request*>(request)->headers.push_back(
-      {LowerCase({name, name_size}), std::string(value == nullptr ? "" : value, value_size)});
+      {base::LowerCase({name, name_size}), std::string(value == nullptr ? "" : value, value_size)});
   return MHD_YES;
 }
 
@@ -374,6 +400,13 @@ MHD_Result MicrohttpdServer::TakeHead(Flight& flight, const char* method) {
   Request& request = flight.request;
   request.method = method;
   library_.get_connection_values(flight.connection, MHD_HEADER_KIND, &TakeHeader, &request);
+  if (!HasOneLength(request)) {
+    Response refusal = ErrorResponse(400, "bad_request",
+                                     "a body has one Content-Length, or else the one "
+                                     "Transfer-Encoding chunked");
+    refusal.headers.push_back({"Connection", "close"});
+    return Send(flight, std::move(refusal));
+  }
   auto target = ParseTarget(flight.target);
   if (!target) {
     return Send(flight, ErrorResponse(400, "bad_request",
@@ -390,12 +423,14 @@ MHD_Result MicrohttpdServer::TakeHead(Flight& flight, const char* method) {
   if (length.value_or(0) > body_bytes_max) return Send(flight, TooLarge(body_bytes_max));
   // Pages that are never written to cost nothing.
   if (length) request.body.reserve(*length);
-  watch_.SetDeadline(flight.fd, DeadlineFor(length.value_or(body_bytes_max)));
+  // What a head promises buys no time: see TakeBody.
+  watch_.AwaitBody(flight.fd, DeadlineFor(0));
   return MHD_YES;
 }
 
 MHD_Result MicrohttpdServer::TakeBody(Flight& flight, std::string_view bytes) {
   flight.exchange.bytes_in += bytes.size();
+  watch_.Extend(flight.fd, TimeForBytes(bytes.size()));
   if (!flight.answer) {
     if (flight.request.body.size() + bytes.size() > flight.admission.body_bytes_max) {
       flight.answer = TooLarge(flight.admission.body_bytes_max);

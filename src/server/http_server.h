@@ -10,12 +10,15 @@
 #include <optional>
 #include <string>
 
+#include "src/base/byte_budget.h"
 #include "src/base/result.h"
 #include "src/server/access.h"
-#include "src/server/byte_budget.h"
 #include "src/server/message.h"
 
 namespace vesta::server {
+
+using base::BudgetShare;
+using base::ByteBudget;
 
 // Where a request is worked on. Slow questions cannot keep pushes waiting, nor both the health
 // checks.

@@ -25,22 +25,28 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kLong{10'000};
 
-// Answers with what it was asked; "/slow" waits until it is cancelled or released.
+// Answers with what it was asked; "/slow" waits until it is cancelled or released, and "/hold" does
+// so on the thread that reads and accepts.
 class EchoHandler final : public RequestHandler {
  public:
   Admission Admit(const Request& head) override {
     Admission admission;
-    admission.lane = head.path == "/now" ? Lane::kAtOnce : Lane::kQuestion;
+    const bool is_at_once = head.path == "/now" || head.path == "/hold";
+    admission.lane = is_at_once ? Lane::kAtOnce : Lane::kQuestion;
     admission.body_bytes_max = head.method == "POST" ? 10'000'000 : 0;
-    admission.client_may_cancel = true;
+    admission.client_may_cancel = head.method == "GET";
     if (head.path == "/refused") admission.refusal = ErrorResponse(403, "forbidden", "no");
+    ++admissions;
     return admission;
   }
   Response Answer(Request& request, const Admission& admission, BudgetShare& share,
                   const std::atomic<bool>& cancelled) override {
     EXPECT_EQ(share.bytes(), request.body.size());
     static_cast<void>(admission);
-    if (request.path == "/slow") WaitFor([&] { return cancelled || is_released; });
+    if (request.path == "/slow" || request.path == "/hold") {
+      ++waiting;
+      WaitFor([&] { return cancelled || is_released; });
+    }
     if (cancelled) ++cancellations;
     if (request.path == "/large") return {.body = std::string(20'000'000, 'x')};
     return {.content_type = "text/plain",
@@ -64,6 +70,8 @@ class EchoHandler final : public RequestHandler {
 
   std::atomic<bool> is_released = false;
   std::atomic<int> cancellations = 0;
+  std::atomic<int> admissions = 0;
+  std::atomic<int> waiting = 0;
 
  private:
   std::mutex mutex_;
@@ -107,6 +115,7 @@ class Client {
     pollfd wait{socket_.fd(), POLLIN, 0};
     return ::poll(&wait, 1, static_cast<int>(wait_max.count())) == 1;
   }
+  void EndSending() { ::shutdown(socket_.fd(), SHUT_WR); }
   void Leave() { socket_ = base::Descriptor(); }
 
  private:
@@ -126,6 +135,11 @@ class Client {
 
 std::string Get(const std::string& path, const std::string& more = "") {
   return "GET " + path + " HTTP/1.1\r\nHost: x\r\n" + more + "\r\n";
+}
+
+std::string PostOf(size_t size, const std::string& begin) {
+  return "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(size) + "\r\n\r\n" +
+         begin;
 }
 
 class HttpServerTest : public testing::Test {
@@ -231,6 +245,25 @@ TEST_F(HttpServerTest, RefusesWhatIsNoHttp) {
   EXPECT_NE(client.ReceiveAll().find(" 400 "), std::string::npos);
 }
 
+TEST_F(HttpServerTest, RefusesABodyOfDoubtfulLengthAndWhatFollows) {
+  Start();
+  for (const std::string& headers :
+       {std::string("Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc"),
+        std::string("Content-Length: 3\r\nContent-Length: 40\r\n\r\nabc"),
+        std::string("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        std::string("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n"),
+        std::string("Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n0\r\n\r\n"),
+        std::string("Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
+        std::string("Transfer-Encoding: identity\r\n\r\n")}) {
+    Client client(port());
+    ASSERT_TRUE(client.Send("POST /a HTTP/1.1\r\nHost: x\r\n" + headers + Get("/now")));
+    const std::string got = client.ReceiveAll();
+    EXPECT_EQ(got.find("HTTP/1.1 400 "), 0u) << headers << got;
+    EXPECT_EQ(got.find(" 200 "), std::string::npos) << headers << got;
+  }
+  EXPECT_EQ(handler_.admissions, 0);
+}
+
 TEST_F(HttpServerTest, RefusesByWordOfTheHandlerBeforeTheBody) {
   Start();
   Client client(port());
@@ -273,15 +306,87 @@ TEST_F(HttpServerTest, ADripOfBytesDoesNotKeepAConnection) {
   EXPECT_LT(Clock::now() - begin, milliseconds(3000));
 }
 
+TEST_F(HttpServerTest, TheTimeOfABodyGrowsWithWhatCameOfIt) {
+  Start({.address = {}, .idle_timeout_ms = 500});
+  Client promises(port());
+  ASSERT_TRUE(promises.Send(PostOf(9'000'000, "x")));
+  EXPECT_EQ(handler_.WaitForExchange(0).bytes_in, 1u);
+  EXPECT_EQ(server_->status().connections_too_slow, 1u);
+  // Two megabytes buy half a minute.
+  Client sends(port());
+  ASSERT_TRUE(sends.Send(PostOf(2'000'001, std::string(2'000'000, 'x'))));
+  EXPECT_FALSE(sends.HasBytes(milliseconds(1500)));
+  ASSERT_TRUE(sends.Send("x"));
+  EXPECT_NE(sends.ReceiveUntil("POST/a:2000001").find(" 200 "), std::string::npos);
+}
+
+TEST_F(HttpServerTest, HalfOfARequestKeepsNobodyOut) {
+  Start({.address = {}, .connections_max = 8});
+  for (const std::string& half : {PostOf(9'000'000, "x"), std::string("GET /a HTTP/1.1\r\nHo"),
+                                  std::string(), Get("/now") + PostOf(9'000'000, "x")}) {
+    std::vector<Client> clients;
+    for (int i = 0; i < 40; ++i) {
+      clients.emplace_back(port());
+      static_cast<void>(clients.back().Send(half));  // it may be closed already
+    }
+    Client asks(port());
+    ASSERT_TRUE(asks.Send(Get("/now")));
+    EXPECT_NE(asks.ReceiveUntil(":0"), "") << half;
+    Client pushes(port());
+    ASSERT_TRUE(pushes.Send(PostOf(1000, std::string(1000, 'x'))));
+    EXPECT_NE(pushes.ReceiveUntil(":1000"), "") << half;
+    EXPECT_GE(server_->status().connections_too_slow, 32u);
+  }
+}
+
+TEST_F(HttpServerTest, AConnectionAtRestMakesRoom) {
+  Start({.address = {}, .connections_max = 4});
+  std::vector<Client> clients;
+  for (int i = 0; i < 12; ++i) {
+    clients.emplace_back(port());
+    ASSERT_TRUE(clients.back().Send(Get("/now")));
+    ASSERT_NE(clients.back().ReceiveUntil(":0"), "") << i;
+  }
+}
+
+TEST_F(HttpServerTest, SeesThatAClientLeftBeforeItWasAccepted) {
+  Start();
+  Client holds(port());
+  ASSERT_TRUE(holds.Send(Get("/hold", "Connection: close\r\n")));
+  EchoHandler::WaitFor([&] { return handler_.waiting == 1; });
+  for (const std::string& half : {PostOf(10, "x"), PostOf(9'000'000, "x"), PostOf(10, ""),
+                                  std::string("GET / HT"), std::string()}) {
+    Client leaves(port());
+    ASSERT_TRUE(leaves.Send(half));
+  }
+  handler_.is_released = true;
+  EXPECT_NE(holds.ReceiveAll(), "");
+  EchoHandler::WaitFor([&] { return handler_.admissions == 4; });
+  EchoHandler::WaitFor([&] { return server_->status().connections == 0; });
+  EXPECT_EQ(server_->status().connections, 0u);
+}
+
+TEST_F(HttpServerTest, AnswersAClientThatEndedSendingBeforeItWasAccepted) {
+  Start();
+  Client holds(port());
+  ASSERT_TRUE(holds.Send(Get("/hold", "Connection: close\r\n")));
+  EchoHandler::WaitFor([&] { return handler_.waiting == 1; });
+  Client pushes(port());
+  ASSERT_TRUE(pushes.Send(PostOf(100'000, std::string(100'000, 'x'))));
+  pushes.EndSending();
+  handler_.is_released = true;
+  EXPECT_NE(pushes.ReceiveUntil(":100000").find(" 200 "), std::string::npos);
+}
+
 TEST_F(HttpServerTest, LimitsConnections) {
   Start({.address = {}, .connections_max = 4});
   std::vector<Client> clients;
   for (int i = 0; i < 4; ++i) {
     clients.emplace_back(port());
-    ASSERT_TRUE(clients.back().Send(Get("/now")));
-    ASSERT_NE(clients.back().ReceiveUntil(":0"), "");
+    ASSERT_TRUE(clients.back().Send(Get("/slow")));
+    EchoHandler::WaitFor([&] { return handler_.waiting == i + 1; });
   }
-  // One more waits until another leaves.
+  // All are worked on: one more waits until another leaves.
   Client fifth(port());
   ASSERT_TRUE(fifth.Send(Get("/now")));
   EXPECT_FALSE(fifth.HasBytes(milliseconds(100)));
@@ -337,6 +442,21 @@ TEST_F(HttpServerTest, StopAnswersWhatIsInFlight) {
   const std::string got = client.ReceiveAll();
   EXPECT_NE(got.find("GET/slow:0"), std::string::npos) << got;
   EXPECT_NE(got.find("Connection: close"), std::string::npos) << got;
+  stop.join();
+  EXPECT_EQ(handler_.cancellations, 0);
+}
+
+TEST_F(HttpServerTest, StopDoesNotWaitForHalfOfARequest) {
+  Start();
+  Client whole(port());
+  ASSERT_TRUE(whole.Send(Get("/slow")));
+  Client half(port());
+  ASSERT_TRUE(half.Send(PostOf(9'000'000, std::string(1'000'000, 'x'))));
+  EchoHandler::WaitFor([&] { return handler_.admissions == 2; });
+  std::thread stop([this] { server_->Stop(); });
+  EXPECT_EQ(handler_.WaitForExchange(0).status, 0);
+  handler_.is_released = true;
+  EXPECT_NE(whole.ReceiveAll().find("GET/slow:0"), std::string::npos);
   stop.join();
   EXPECT_EQ(handler_.cancellations, 0);
 }

@@ -2,16 +2,18 @@
 
 #include <algorithm>
 
+#include "src/base/ascii.h"
 #include "src/base/json.h"
 
 namespace vesta::server {
 namespace {
 
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+using base::EqualIgnoringCase;
+using base::Trim;
 
 int HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
-  const char lower = Lower(c);
+  const char lower = base::LowerCase(c);
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
@@ -57,7 +59,14 @@ Response ErrorResponse(int status, std::string_view code, std::string_view messa
   json.BeginObject().Key("error").BeginObject();
   json.Key("code").String(code).Key("message").String(message);
   json.EndObject().EndObject();
-  return {.status = status, .body = json.Take() + "\n"};
+  return {.status = status, .body = json.Take() + "\n", .error_message = std::string(message)};
+}
+
+void TellPprof(Response& response) {
+  if (response.error_message.empty()) return;
+  response.content_type = "text/plain; charset=utf-8";
+  response.body = response.error_message + "\n";
+  response.headers.push_back({"X-Go-Pprof", "1"});
 }
 
 std::optional<Target> ParseTarget(std::string_view target) {
@@ -85,8 +94,8 @@ bool AcceptsCoding(std::string_view header, std::string_view coding) {
   std::optional<bool> any;
   while (!header.empty()) {
     std::string_view item = TakeUntil(header, ',');
-    const std::string_view name = TrimSpaces(TakeUntil(item, ';'));
-    const std::string_view quality = TrimSpaces(item);
+    const std::string_view name = Trim(TakeUntil(item, ';'));
+    const std::string_view quality = Trim(item);
     // q=0, q=0.0, q=0.000
     const bool is_refused = quality.size() >= 3 && EqualIgnoringCase(quality.substr(0, 2), "q=") &&
                             quality.substr(2).find_first_not_of("0.") == std::string_view::npos;
@@ -94,23 +103,6 @@ bool AcceptsCoding(std::string_view header, std::string_view coding) {
     if (name == "*") any = !is_refused;
   }
   return any.value_or(false);
-}
-
-std::string LowerCase(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), Lower);
-  return out;
-}
-
-std::string_view TrimSpaces(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
-bool EqualIgnoringCase(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
-                                            [](char x, char y) { return Lower(x) == Lower(y); });
 }
 
 }  // namespace vesta::server

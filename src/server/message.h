@@ -33,11 +33,16 @@ struct Response {
   std::string content_type = "application/json";
   std::string body = {};
   std::vector<Parameter> headers = {};
+  std::string error_message = {};  // of an error, as it is in the body
 };
 
 // {"error":{"code":...,"message":...}}. Shape: code is a word that programs may branch on, message
 // a sentence for people that says what to do next.
 Response ErrorResponse(int status, std::string_view code, std::string_view message);
+
+// An error as the tools of pprof print it: plain text, and a header that says so. Others stay.
+// Source: statusCodeError of github.com/google/pprof/internal/driver/fetch.go.
+void TellPprof(Response& response);
 
 // A target such as "/api/v1/tree?query=cpu%7B%7D&from=-1h", taken apart.
 // Shape: nothing when it does not start with '/', an escape is none, a byte would be 0, or there
@@ -51,10 +56,5 @@ std::optional<Target> ParseTarget(std::string_view target);
 
 // Whether a header such as Accept-Encoding takes the coding: named, or by "*", and not with q=0.
 bool AcceptsCoding(std::string_view header, std::string_view coding);
-
-// ASCII only.
-std::string LowerCase(std::string_view text);
-std::string_view TrimSpaces(std::string_view text);
-bool EqualIgnoringCase(std::string_view a, std::string_view b);
 
 }  // namespace vesta::server

@@ -13,6 +13,9 @@
 namespace vesta::server {
 namespace {
 
+constexpr int64_t kHeardMs = 120'000;
+constexpr size_t kAgentsToldMax = 100;
+
 std::string NumberText(double value) {
   std::array<char, 40> buffer;
   const auto [end, status] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
@@ -44,6 +47,20 @@ class MetricText {
   std::string out_;
   std::string name_;
 };
+
+// Source: prometheus.io/docs/instrumenting/exposition_formats: these three in values of labels.
+std::string EscapeLabel(std::string_view value) {
+  std::string escaped;
+  for (const char c : value) {
+    if (c == '\\' || c == '"') escaped += '\\';
+    if (c == '\n') {
+      escaped += "\\n";
+    } else {
+      escaped += c;
+    }
+  }
+  return escaped;
+}
 
 std::string RouteLabels(size_t route) {
   const Route& spec = AllRoutes()[route];
@@ -83,6 +100,25 @@ void AddStore(const store::StoreStatus& store, MetricText& text) {
               store.refuses_writes ? "1" : "0");
 }
 
+void AddSymbols(const SymbolsBook& book, uint64_t places, MetricText& text) {
+  const auto count = [](uint64_t number) { return std::to_string(number); };
+  const store::SymbolsOutcome& outcome = book.outcome;
+  text.Single("vesta_symbols_received_total", "counter",
+              "Places in messages with late names: kept + unchanged + dropped.",
+              count(book.received()));
+  text.Single("vesta_symbols_kept_total", "counter", "Of these, places with a new name.",
+              count(outcome.locations_kept));
+  text.Single("vesta_symbols_unchanged_total", "counter", "Of these, known before.",
+              count(outcome.locations_unchanged));
+  text.Family("vesta_symbols_dropped_total", "counter", "Of these, lost, by reason.");
+  text.Sample("reason=\"rejected\"", count(book.rejected));
+  text.Sample("reason=\"without_image\"", count(outcome.locations_without_image));
+  text.Sample("reason=\"without_name\"", count(outcome.locations_without_name));
+  text.Sample("reason=\"too_large\"", count(outcome.locations_too_large));
+  text.Single("vesta_symbol_places", "gauge", "Places that have a name which came late.",
+              count(places));
+}
+
 void AddServer(const ServerState& state, MetricText& text) {
   text.Family("vesta_build_info", "gauge", "1; the version is in the label.");
   text.Sample("version=\"" + state.version + "\"", "1");
@@ -106,7 +142,71 @@ void AddServer(const ServerState& state, MetricText& text) {
   }
 }
 
+void AddSenders(const std::vector<Sender>& senders, int64_t now_unix_ms, MetricText& text) {
+  SenderBook sum;
+  uint64_t agents = 0;
+  uint64_t agents_heard = 0;
+  for (const Sender& sender : senders) {
+    sum.Add(sender.rows);
+    if (sender.agent.empty()) continue;
+    ++agents;
+    if (now_unix_ms - sender.last_seen_unix_ms < kHeardMs) ++agents_heard;
+  }
+  const auto count = [](uint64_t number) { return std::to_string(number); };
+  text.Single("vesta_agents", "gauge", "Agents that were heard of since the server was started.",
+              count(agents));
+  text.Single("vesta_agents_heard", "gauge", "Agents that were heard of in the last two minutes.",
+              count(agents_heard));
+  text.Single("vesta_otlp_batches_total", "counter", "Messages of OTLP profiles that were taken.",
+              count(sum.batches));
+  text.Single("vesta_otlp_rows_received_total", "counter",
+              "Samples in OTLP messages: kept + excluded + dropped.", count(sum.received));
+  text.Single("vesta_otlp_rows_kept_total", "counter", "Of these, stored.", count(sum.kept));
+  text.Family("vesta_otlp_rows_excluded_total", "counter",
+              "Of these, left out as they should be, by reason.");
+  text.Sample("reason=\"duplicate\"", count(sum.duplicate));
+  text.Sample("reason=\"empty\"", count(sum.empty));
+  text.Family("vesta_otlp_rows_dropped_total", "counter", "Of these, lost, by reason.");
+  text.Sample("reason=\"rejected\"", count(sum.rejected));
+  text.Sample("reason=\"too_old\"", count(sum.too_old));
+  text.Sample("reason=\"too_new\"", count(sum.too_new));
+}
+
+// What agents say of themselves, of the life of each; in a fleet, /api/v1/agents is the place.
+void AddAgentBooks(const std::vector<Sender>& senders, MetricText& text) {
+  std::vector<const Sender*> told;
+  for (const Sender& sender : senders) {
+    if (sender.book && told.size() < kAgentsToldMax) told.push_back(&sender);
+  }
+  text.Family(
+      "vesta_agent_samples_total", "counter",
+      "Samples of an agent since it was started, by stage and what became of them: received "
+      "== excluded + kept + dropped. Of at most 100 agents.");
+  for (const Sender* sender : told) {
+    for (const book::Stage& stage : sender->book->stages) {
+      const std::string labels = "agent=\"" + EscapeLabel(sender->agent) + "\",stage=\"" +
+                                 EscapeLabel(stage.name) + "\",outcome=\"";
+      text.Sample(labels + "received\",reason=\"\"", std::to_string(stage.received));
+      text.Sample(labels + "kept\",reason=\"\"", std::to_string(stage.kept));
+      const auto tell = [&](const char* outcome, const book::Reasons& reasons) {
+        for (const auto& [reason, number] : reasons) {
+          text.Sample(labels + outcome + "\",reason=\"" + EscapeLabel(reason) + "\"",
+                      std::to_string(number));
+        }
+      };
+      tell("excluded", stage.excluded);
+      tell("dropped", stage.dropped);
+    }
+  }
+}
+
 }  // namespace
+
+void Metrics::CountSymbols(const SymbolsBook& book) {
+  const std::lock_guard lock(mutex_);
+  symbols_.outcome.Add(book.outcome);
+  symbols_.rejected += book.rejected;
+}
 
 void Metrics::Count(const Exchange& exchange) {
   const std::lock_guard lock(mutex_);
@@ -122,11 +222,14 @@ void Metrics::Count(const Exchange& exchange) {
   bytes_out_ += exchange.bytes_out;
 }
 
-std::string Metrics::Text(const ServerState& state) const {
+std::string Metrics::Text(const ServerState& state, const std::vector<Sender>& senders) const {
   MetricText text;
   AddServer(state, text);
   AddStore(state.store, text);
+  AddSenders(senders, state.now_unix_ms, text);
+  AddAgentBooks(senders, text);
   const std::lock_guard lock(mutex_);
+  AddSymbols(symbols_, state.store.symbol_places, text);
   text.Family("vesta_http_requests_total", "counter",
               "Requests by route and status; 0 = the client was gone before an answer.");
   for (const auto& [key, count] : requests_) {
@@ -157,11 +260,20 @@ std::string Metrics::Text(const ServerState& state) const {
   return text.Take();
 }
 
+void WriteSymbols(const store::SymbolsOutcome& outcome, base::JsonWriter& json) {
+  json.Key("locations_received").Uint(outcome.locations_received);
+  json.Key("locations_kept").Uint(outcome.locations_kept);
+  json.Key("locations_unchanged").Uint(outcome.locations_unchanged);
+  json.Key("locations_without_image").Uint(outcome.locations_without_image);
+  json.Key("locations_without_name").Uint(outcome.locations_without_name);
+  json.Key("locations_too_large").Uint(outcome.locations_too_large);
+}
+
 std::string StatusJson(const ServerState& state) {
   const store::StoreStatus& store = state.store;
   base::JsonWriter json;
   json.BeginObject();
-  json.Key("version").String(state.version);
+  json.Key("version").String(state.version).Key("instance").String(state.instance);
   json.Key("uptime_seconds").Double(state.uptime_seconds);
   json.Key("memory_bytes").Uint(state.resident_bytes);
   json.Key("connections").Uint(state.http.connections);
@@ -184,6 +296,10 @@ std::string StatusJson(const ServerState& state) {
   json.Key("rows_too_new").Uint(store.book.rows_too_new);
   json.Key("rows_expired").Uint(store.rows_expired);
   json.Key("rows_quarantined").Uint(store.rows_quarantined);
+  json.EndObject();
+  json.Key("symbols").BeginObject();
+  json.Key("places").Uint(store.symbol_places);
+  WriteSymbols(store.symbols, json);
   json.EndObject().EndObject();
   return json.Take() + "\n";
 }

@@ -26,7 +26,19 @@ base::Result<store::BatchId> ParseBatchId(std::string_view text);
 // layers. They are in the body or in `storage`.
 // Errors: Unsupported for another encoding; Corrupt; Exhausted beyond plain_bytes_max; Unavailable
 //         when all requests together have no room for it now.
+// prefix: what the first layer, if that is zstd, was packed against.
 base::Result<std::string_view> UnpackBody(const Request& request, uint64_t plain_bytes_max,
-                                          BudgetShare* share, std::string& storage);
+                                          BudgetShare* share, std::string& storage,
+                                          std::string_view prefix = {});
+
+inline constexpr const char* kProtobuf = "application/x-protobuf";
+// Whether Content-Type says so, or nothing.
+bool IsProtobuf(const Request& request);
+
+// Answers that all pushes share.
+Response RefusePush(const base::Error& error, int status_of_invalid);
+Response RetryPush(const std::string& message, const char* seconds);
+Response BodyTooLarge(uint64_t body_bytes_max);
+base::Error NoRoomForPush();
 
 }  // namespace vesta::server

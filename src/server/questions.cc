@@ -12,6 +12,8 @@
 #include "src/query/ask.h"
 #include "src/query/export_rows.h"
 #include "src/query/request.h"
+#include "src/server/header_texts.h"
+#include "src/store/read_guard.h"
 #include "src/wire/folded_encoder.h"
 #include "src/wire/gzip.h"
 #include "src/wire/pprof_encoder.h"
@@ -94,17 +96,25 @@ Result<Asked> ParseParameters(const Request& request, std::string_view formats) 
   return asked;
 }
 
-query::AskOptions AskOptionsOf(const ApiOptions& options, const AnswerContext& context) {
+// A question with its limits, which hold until its answer is encoded.
+struct Limited {
+  Limited(const ApiOptions& options, const AnswerContext& context)
+      : memory(options.query_memory_bytes, options.questions_memory) {
+    ask.limits.deadline = Clock::now() + std::chrono::milliseconds(options.query_timeout_ms);
+    ask.limits.memory_bytes_max = options.query_memory_bytes;
+    ask.limits.memory = &memory;
+    ask.limits.cancelled = context.cancelled;
+    ask.clock_ns = [] {
+      return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch())
+          .count();
+    };
+  }
+  Limited(const Limited&) = delete;
+  Limited& operator=(const Limited&) = delete;
+
+  base::ByteBudget memory;
   query::AskOptions ask;
-  ask.limits.deadline = Clock::now() + std::chrono::milliseconds(options.query_timeout_ms);
-  ask.limits.memory_bytes_max = options.query_memory_bytes;
-  ask.limits.cancelled = context.cancelled;
-  ask.clock_ns = [] {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch())
-        .count();
-  };
-  return ask;
-}
+};
 
 Response Refuse(const Error& error, const query::AskOptions& ask) {
   switch (error.code()) {
@@ -145,34 +155,47 @@ Response File(std::string bytes, std::string_view content_type, std::string_view
   return response;
 }
 
-std::string TitleOf(const query::About& about) {
-  std::string title;
-  for (const std::string& selector : about.selectors)
-    title += (title.empty() ? "" : " → ") + selector;
-  return title;
+// For formats that have no place for either.
+void AddNotes(const query::About& about, bool is_empty, Response& response) {
+  if (!about.notes.empty()) response.headers.push_back({kNotesHeader, HeaderTexts(about.notes)});
+  if (is_empty) response.headers.push_back({kEmptyHeader, "true"});
 }
 
 Response EncodeProfile(const query::ProfileAnswer& answer, const std::string& format,
                        const query::Request& asked) {
+  const bool is_empty = answer.profile.sample_count() == 0;
   if (format == "pprof") {
-    return File(wire::EncodePprof(answer.profile), "application/octet-stream", "profile.pb.gz");
+    Response response =
+        File(wire::EncodePprof(answer.profile), "application/octet-stream", "profile.pb.gz");
+    AddNotes(answer.about, is_empty, response);
+    return response;
   }
   wire::FoldedEncodeOptions folded;
   folded.sample_type = answer.profile.DefaultSampleTypeIndex();
   if (asked.by) folded.first_frame_labels = *asked.by;
-  return Text(wire::EncodeFolded(answer.profile, folded));
+  Response response = Text(wire::EncodeFolded(answer.profile, folded));
+  AddNotes(answer.about, is_empty, response);
+  return response;
 }
 
-Result<Response> EncodePicture(const query::TreeAnswer& answer, const std::string& format) {
-  const page::PageMeta meta{.title = TitleOf(answer.about), .notes = answer.about.notes};
+Result<Response> EncodePicture(const query::TreeAnswer& answer, const std::string& format,
+                               const query::Request& request) {
+  const page::PageMeta meta{.title = query::TitleOf(answer.about, request),
+                            .notes = answer.about.notes,
+                            .inverted = request.question == query::Question::kCallers};
+  const bool is_empty = answer.tree.node_count() <= 1;
   if (format == "page") {
     ASSIGN_OR_RETURN(std::string bytes, page::EncodePageData(answer.tree, meta));
-    return Response{.content_type = "application/octet-stream", .body = std::move(bytes)};
+    Response response{.content_type = "application/octet-stream", .body = std::move(bytes)};
+    AddNotes(answer.about, is_empty, response);
+    return response;
   }
   ASSIGN_OR_RETURN(
       std::string html,
       page::RenderTreePage(answer.tree, meta, {ui::FlamePageScript(), ui::FlamePageStyle()}));
-  return Response{.content_type = "text/html; charset=utf-8", .body = std::move(html)};
+  Response response{.content_type = "text/html; charset=utf-8", .body = std::move(html)};
+  AddNotes(answer.about, is_empty, response);
+  return response;
 }
 
 Result<Response> Encode(const query::Answer& answer, const Asked& asked,
@@ -180,7 +203,7 @@ Result<Response> Encode(const query::Answer& answer, const Asked& asked,
   if (const auto* profile = std::get_if<query::ProfileAnswer>(&answer))
     return EncodeProfile(*profile, asked.format, request);
   if (asked.format == "page" || asked.format == "html")
-    return EncodePicture(std::get<query::TreeAnswer>(answer), asked.format);
+    return EncodePicture(std::get<query::TreeAnswer>(answer), asked.format, request);
   if (asked.format == "text") return Text(query::AnswerText(answer, asked.width_columns));
   return Response{.body = query::AnswerJson(answer)};
 }
@@ -190,7 +213,8 @@ Result<Response> Encode(const query::Answer& answer, const Asked& asked,
 Response AnswerQuestion(store::Store& store, const ApiOptions& options, const Route& route,
                         const std::string& argument, const Request& request,
                         const AnswerContext& context) {
-  const query::AskOptions ask = AskOptionsOf(options, context);
+  const Limited limited(options, context);
+  const query::AskOptions& ask = limited.ask;
   auto asked = ParseParameters(request, route.formats);
   if (!asked.ok()) return Refuse(asked.error(), ask);
   query::Question question = *route.question;
@@ -203,12 +227,15 @@ Response AnswerQuestion(store::Store& store, const ApiOptions& options, const Ro
   const auto answer = query::Ask(store, *made, ask);
   if (!answer.ok()) return Refuse(answer.error(), ask);
   auto encoded = Encode(*answer, *asked, *made);
-  return encoded.ok() ? std::move(*encoded) : Refuse(encoded.error(), ask);
+  if (!encoded.ok()) return Refuse(encoded.error(), ask);
+  const auto has_room = store::ReadGuard(ask.limits).Take(encoded->body.size());
+  return has_room.ok() ? std::move(*encoded) : Refuse(has_room.error(), ask);
 }
 
 Response AnswerExplain(store::Store& store, const ApiOptions& options, const Route& route,
                        const Request& request, const AnswerContext& context) {
-  const query::AskOptions ask = AskOptionsOf(options, context);
+  const Limited limited(options, context);
+  const query::AskOptions& ask = limited.ask;
   const auto asked = ParseParameters(request, route.formats);
   if (!asked.ok()) return Refuse(asked.error(), ask);
   const auto question = query::QuestionOf(asked->question.empty() ? "tree" : asked->question);
@@ -222,34 +249,37 @@ Response AnswerExplain(store::Store& store, const ApiOptions& options, const Rou
   const auto answer = query::Ask(store, *made, ask);
   if (!answer.ok()) return Refuse(answer.error(), ask);
   const query::About& about = query::AboutOf(*answer);
-  if (asked->format == "text") return Text(query::ExplainText(about.plan, about.steps));
-  return {.body = query::ExplainJson(about.plan, about.steps) + "\n"};
+  if (asked->format == "text") return Text(query::ExplainText(about.plan, about.steps, about.cost));
+  return {.body = query::ExplainJson(about.plan, about.steps, about.cost)};
 }
 
 Response AnswerRows(store::Store& store, const ApiOptions& options, const Request& request,
                     const AnswerContext& context) {
-  const query::AskOptions ask = AskOptionsOf(options, context);
+  const Limited limited(options, context);
+  const query::AskOptions& ask = limited.ask;
   const auto asked = ParseParameters(request, "");
   if (!asked.ok()) return Refuse(asked.error(), ask);
   const auto made = query::MakeRequest(query::Question::kRows, asked->text, options.now_unix_ms());
   if (!made.ok()) return Refuse(made.error(), ask);
   wire::TarWriter tar;
   size_t parts = 0;
-  uint64_t packed_bytes = 0;
+  store::ReadGuard packed(ask.limits);
   const auto add = [&](query::ExportPart part) -> Result<void> {
     const std::string bytes = wire::EncodePprof(part.profile);
-    packed_bytes += bytes.size();
-    if (packed_bytes > options.query_memory_bytes) {
+    if (packed.used_bytes() + bytes.size() > options.query_memory_bytes) {
       return Error(ErrorCode::kExhausted, "the rows are more than " +
                                               wire::HumanBytes(options.query_memory_bytes) +
                                               " even when they are packed");
     }
+    RETURN_IF_ERROR(packed.Take(bytes.size()));
     tar.Add("rows-" + std::to_string(++parts) + ".pb.gz", bytes);
     return {};
   };
   const auto about = query::ExportRows(store, *made, ask, add);
   if (!about.ok()) return Refuse(about.error(), ask);
-  return File(tar.Finish(), "application/x-tar", "rows.tar");
+  Response response = File(tar.Finish(), "application/x-tar", "rows.tar");
+  AddNotes(*about, parts == 0, response);
+  return response;
 }
 
 }  // namespace vesta::server

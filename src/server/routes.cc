@@ -10,13 +10,16 @@ namespace {
 
 using query::Question;
 
+constexpr std::string_view kPprof = "pprof";
 constexpr std::string_view kTreeFormats = "json text page html";
 
 #define VESTA_RANGE "query from to "
 
 constexpr Route kRoutes[] = {
     {"POST", "/api/v1/profiles", Endpoint::kPush, Lane::kPush, Scope::kWrite,
-     "time counted_type label.*"},
+     "time counted_type stored label.*"},
+    {"POST", "/v1development/profiles", Endpoint::kOtlp, Lane::kPush, Scope::kWrite, ""},
+    {"POST", "/api/v1/symbols", Endpoint::kSymbols, Lane::kPush, Scope::kWrite, ""},
     {"GET", "/api/v1/tree", Endpoint::kQuestion, Lane::kQuestion, Scope::kRead,
      VESTA_RANGE "by max_nodes limit width format", "json text page html pprof folded",
      Question::kTree},
@@ -46,9 +49,12 @@ constexpr Route kRoutes[] = {
      "question before by order step max_nodes limit label function normalize width format",
      "json text"},
     {"GET", "/api/v1/rows", Endpoint::kRows, Lane::kQuestion, Scope::kRead, VESTA_RANGE},
+    {"GET", "/api/v1/agents", Endpoint::kAgents, Lane::kStatus, Scope::kRead, ""},
     {"GET", "/api/v1/status", Endpoint::kStatus, Lane::kStatus, Scope::kRead, ""},
     {"GET", "/api/v1/routes", Endpoint::kRoutes, Lane::kAtOnce, Scope::kNone, ""},
     {"GET", "/", Endpoint::kFrontPage, Lane::kAtOnce, Scope::kNone, ""},
+    {"GET", "/page.js", Endpoint::kFrontPageScript, Lane::kAtOnce, Scope::kNone, ""},
+    {"GET", "/page.css", Endpoint::kFrontPageStyle, Lane::kAtOnce, Scope::kNone, ""},
     {"GET", "/healthz", Endpoint::kHealth, Lane::kAtOnce, Scope::kNone, ""},
     {"GET", "/readyz", Endpoint::kReady, Lane::kStatus, Scope::kNone, ""},
     {"GET", "/metrics", Endpoint::kMetrics, Lane::kStatus, Scope::kRead, ""},
@@ -137,6 +143,15 @@ std::optional<Response> CheckParameters(const Route& route, const Request& reque
     }
   }
   return std::nullopt;
+}
+
+bool AsksForPprof(const Request& request) {
+  const RouteAnswer found = FindRoute(request.method, request.path);
+  if (!found.match) return false;
+  for (const Parameter& parameter : request.parameters) {
+    if (parameter.name == "format") return parameter.value == kPprof;
+  }
+  return kRoutes[found.match->route].formats.starts_with(kPprof);
 }
 
 std::string RoutesJson() {

@@ -18,12 +18,17 @@ namespace vesta::server {
 
 enum class Endpoint : uint8_t {
   kPush,
+  kOtlp,
+  kSymbols,
+  kAgents,
   kQuestion,
   kExplain,
   kRows,
   kStatus,
   kRoutes,
   kFrontPage,
+  kFrontPageScript,
+  kFrontPageStyle,
   kHealth,
   kReady,
   kMetrics,
@@ -56,6 +61,9 @@ RouteAnswer FindRoute(std::string_view method, std::string_view path);
 
 // 400 for a parameter that the route does not know, or that comes twice.
 std::optional<Response> CheckParameters(const Route& route, const Request& request);
+
+// Whether an answer to it is a file of pprof, and so whoever asked one of its tools.
+bool AsksForPprof(const Request& request);
 
 // The table for programs: [{"method":...,"path":...,"parameters":[...],...}].
 std::string RoutesJson();

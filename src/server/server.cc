@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <thread>
 #include <utility>
 
 #include "src/base/byte_source.h"
+#include "src/base/host_name.h"
 #include "src/server/access.h"
 #include "src/server/api.h"
 #include "src/server/http_server.h"
@@ -22,8 +22,8 @@ using base::ErrorCode;
 using base::Result;
 
 constexpr size_t kFileBytesMax = 1 << 20;
-constexpr std::chrono::milliseconds kLookAtStop{50};
 constexpr size_t kThreadsMin = 4;
+constexpr uint64_t kQuestionsInFlight = 2;  // that need the most memory that one may have
 
 // From the sockets to the API: who may ask, and what is counted.
 class ApiHandler final : public RequestHandler {
@@ -38,16 +38,15 @@ class ApiHandler final : public RequestHandler {
     admission.refusal = CheckAccess(rules_, head, scope);
     if (!found.match) {
       if (!admission.refusal) admission.refusal = std::move(found.refusal);
-      return Finish(std::move(admission));
+      return Finish(head, std::move(admission));
     }
     const Route& route = AllRoutes()[found.match->route];
     admission.route = found.match->route;
     admission.lane = route.lane;
-    admission.body_bytes_max =
-        route.endpoint == Endpoint::kPush ? api_.options().body_bytes_max : 0;
+    admission.body_bytes_max = route.lane == Lane::kPush ? api_.options().body_bytes_max : 0;
     admission.client_may_cancel = route.lane == Lane::kQuestion;
     if (!admission.refusal) admission.refusal = CheckParameters(route, head);
-    return Finish(std::move(admission));
+    return Finish(head, std::move(admission));
   }
 
   Response Answer(Request& request, const Admission& admission, BudgetShare& share,
@@ -61,8 +60,10 @@ class ApiHandler final : public RequestHandler {
   void Count(const Exchange& exchange) override { api_.metrics().Count(exchange); }
 
  private:
-  static Admission Finish(Admission admission) {
-    if (admission.refusal) AddHeaders(*admission.refusal);
+  static Admission Finish(const Request& head, Admission admission) {
+    if (!admission.refusal) return admission;
+    if (AsksForPprof(head)) TellPprof(*admission.refusal);
+    AddHeaders(*admission.refusal);
     return admission;
   }
   static void AddHeaders(Response& response) {
@@ -89,7 +90,7 @@ Result<std::string> ReadNamed(const std::string& path, const char* option) {
 // What decisions of trust need, from the options.
 Result<AccessRules> RulesOf(const ServerOptions& options, const ListenAddress& address) {
   AccessRules rules;
-  rules.is_loopback = IsLoopback(address.host);
+  rules.is_loopback = base::IsLoopback(address.host);
   rules.is_tls = !options.tls_cert_file.empty();
   rules.host_name = HostName();
   if (options.tls_cert_file.empty() != options.tls_key_file.empty()) {
@@ -122,9 +123,13 @@ std::string UrlOf(const ListenAddress& address, bool is_tls, uint16_t port) {
 class ComposedServer final : public Server {
  public:
   ComposedServer(store::Store& store, const ServerOptions& options, AccessRules rules)
-      : api_(store, {.version = options.version,
+      : questions_memory_(kQuestionsInFlight * options.query_memory_bytes),
+        api_(store, {.version = options.version,
+                     .instance = options.instance,
+                     .is_tls = !options.tls_cert_file.empty(),
                      .query_timeout_ms = options.query_timeout_ms,
                      .query_memory_bytes = options.query_memory_bytes,
+                     .questions_memory = &questions_memory_,
                      .body_bytes_max = options.body_bytes_max,
                      .plain_bytes_max = options.plain_bytes_max}),
         handler_(api_, std::move(rules)),
@@ -138,6 +143,7 @@ class ComposedServer final : public Server {
     return {};
   }
   const std::string& url() const override { return url_; }
+  Senders& senders() override { return api_.senders(); }
   void Stop() override {
     if (http_ == nullptr) return;
     api_.SetDraining();
@@ -147,6 +153,7 @@ class ComposedServer final : public Server {
   }
 
  private:
+  ByteBudget questions_memory_;
   Api api_;
   ApiHandler handler_;
   ByteBudget budget_;
@@ -172,16 +179,6 @@ Result<std::unique_ptr<Server>> Server::Start(store::Store& store, const ServerO
   auto server = std::make_unique<ComposedServer>(store, options, std::move(rules));
   RETURN_IF_ERROR(server->Open(http));
   return std::unique_ptr<Server>(std::move(server));
-}
-
-Result<void> Serve(store::Store& store, const ServerOptions& options,
-                   const std::function<void(const std::string& url)>& on_ready,
-                   const std::atomic<bool>& stop) {
-  ASSIGN_OR_RETURN(const auto server, Server::Start(store, options));
-  on_ready(server->url());
-  while (!stop) std::this_thread::sleep_for(kLookAtStop);
-  server->Stop();
-  return {};
 }
 
 }  // namespace vesta::server

@@ -1,9 +1,7 @@
 // The server as a whole: a store behind HTTP, with its limits and its rules of trust.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -12,9 +10,12 @@
 
 namespace vesta::server {
 
+class Senders;
+
 // Shape: files "" = none. docs/api.md says what each limit answers.
 struct ServerOptions {
   std::string version = {};               // of vesta, for /metrics and the front page
+  std::string instance = {};              // tells this server from all others, for /api/v1/status
   std::string listen = "127.0.0.1:7171";  // "ADDRESS:PORT", "[::1]:PORT", "localhost:PORT"; 0 = any
   std::string tls_cert_file = {};         // PEM, with those between it and its authority
   std::string tls_key_file = {};          // PEM
@@ -46,15 +47,12 @@ class Server {
   // "http://127.0.0.1:7171", with the port that is really listened at.
   virtual const std::string& url() const = 0;
 
+  // Who sent what; a sender in this process is noted there, too.
+  virtual Senders& senders() = 0;
+
   // Takes no more connections, answers what is in flight, cancels what takes longer than the drain
   // timeout. Called once.
   virtual void Stop() = 0;
 };
-
-// Start, `on_ready` with the URL, then Stop as soon as the flag is set (looked at every 50 ms, so a
-// signal handler may set it).
-base::Result<void> Serve(store::Store& store, const ServerOptions& options,
-                         const std::function<void(const std::string& url)>& on_ready,
-                         const std::atomic<bool>& stop);
 
 }  // namespace vesta::server

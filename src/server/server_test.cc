@@ -3,10 +3,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdio>
 #include <string>
-#include <thread>
 
 #include "src/store/memory/memory_store.h"
 
@@ -76,16 +74,15 @@ TEST(ServerTest, NamesATokenFileThatIsNone) {
 
 TEST(ServerTest, ServesUntilItIsToldToStop) {
   store::MemoryStore store;
-  std::atomic<bool> stop = false;
-  std::atomic<bool> was_ready = false;
-  std::thread thread([&] {
-    const auto served = Serve(
-        store, {.listen = "127.0.0.1:0"}, [&](const std::string&) { was_ready = stop = true; },
-        stop);
-    EXPECT_TRUE(served.ok());
-  });
-  thread.join();
-  EXPECT_TRUE(was_ready);
+  const auto first = Server::Start(store, {.listen = "127.0.0.1:0"});
+  ASSERT_TRUE(first.ok()) << first.error().message();
+  const std::string address = (*first)->url().substr(std::string("http://").size());
+  const std::string taken = StartError({.listen = address});
+  EXPECT_NE(taken.find("(process " + std::to_string(::getpid()) + ") listens there"),
+            std::string::npos)
+      << taken;
+  (*first)->Stop();
+  EXPECT_TRUE(Server::Start(store, {.listen = address}).ok());
 }
 
 }  // namespace

@@ -1,78 +1,21 @@
-// What is written to a store: the nouns of a batch.
+// What is written to a store, and what became of it.
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "src/profile/profile.h"
+#include "src/batch/batch.h"
+#include "src/batch/symbol_batch.h"
 
 namespace vesta::store {
 
-struct Label {
-  std::string name;
-  std::string value;
-  friend auto operator<=>(const Label&, const Label&) = default;
-};
-
-// What is the same for a series of samples: service.name, service.version, host.name, ...
-// Shape: sorted by name, each name once, no empty name; no empty value either, since that is the
-//        same as no label. src/store/batch_check.h has the limits.
-using Labels = std::vector<Label>;
-
-// What was measured. Each row carries a value and the count of samples behind it, so that two
-// sample types of pprof (alloc_space, alloc_objects) are one type here.
-// Shape: count_type "" = the count is only the number of rows; period_type "" = not sampled.
-struct ProfileType {
-  std::string type;        // "cpu", "alloc_space"
-  std::string unit;        // "nanoseconds", "bytes"
-  std::string count_type;  // "samples", "alloc_objects"; its unit is "count"
-  std::string period_type;
-  std::string period_unit;
-  friend auto operator<=>(const ProfileType&, const ProfileType&) = default;
-};
-
-// Who a sample interrupted. Not part of a series, since there are too many of them.
-// Shape: 0 and "" = unknown.
-struct Task {
-  uint32_t pid = 0;
-  uint32_t tid = 0;
-  std::string thread;
-  friend auto operator<=>(const Task&, const Task&) = default;
-};
-
-// Names a batch, so that it is counted once however often it is sent.
-struct BatchId {
-  std::string agent;
-  std::string boot;
-  uint64_t sequence = 0;
-  friend auto operator<=>(const BatchId&, const BatchId&) = default;
-};
-
-// Shape: value and count are >= 0 and not both 0.
-// Units: value in the type's unit and already multiplied by the weight, so that sums are unbiased;
-//        an interval has its end as time and its duration as value.
-struct BatchRow {
-  uint32_t type = 0;    // of Batch::types
-  uint32_t series = 0;  // of Batch::series
-  uint32_t task = 0;    // of Batch::tasks
-  profile::StackId stack;
-  int64_t time_unix_ms = 0;
-  int64_t value = 0;
-  int64_t count = 1;  // samples
-  float weight = 1;   // > 0; 1 = nothing was sampled away
-};
-
-// Shape: the profile gives stacks and names; its samples are not looked at.
-struct Batch {
-  std::optional<BatchId> id = std::nullopt;  // nothing = counted whenever it comes
-  const profile::Profile* profile = nullptr;
-  std::vector<ProfileType> types;
-  std::vector<Labels> series;
-  std::vector<Task> tasks;
-  std::vector<BatchRow> rows;
-};
+using batch::Batch;
+using batch::BatchId;
+using batch::BatchRow;
+using batch::Label;
+using batch::Labels;
+using batch::ProfileType;
+using batch::SymbolBatch;
+using batch::Task;
 
 // received == kept + duplicate + too_old + too_new.
 struct AppendOutcome {
@@ -82,6 +25,26 @@ struct AppendOutcome {
   uint64_t rows_duplicate = 0;   // excluded: their batch was counted before
   uint64_t rows_too_old = 0;     // dropped: before what retention keeps
   uint64_t rows_too_new = 0;     // dropped: more than a day ahead of this machine's clock
+};
+
+// received == kept + unchanged + without_image + without_name + too_large.
+struct SymbolsOutcome {
+  uint64_t locations_received = 0;
+  uint64_t locations_kept = 0;
+  uint64_t locations_unchanged = 0;      // excluded: known so, or their batch came before
+  uint64_t locations_without_image = 0;  // dropped: neither a build id nor a path
+  uint64_t locations_without_name = 0;   // dropped: no line
+  uint64_t locations_too_large = 0;      // dropped: beyond the limits of symbol_check.h
+
+  void Add(const SymbolsOutcome& other) {
+    locations_received += other.locations_received;
+    locations_kept += other.locations_kept;
+    locations_unchanged += other.locations_unchanged;
+    locations_without_image += other.locations_without_image;
+    locations_without_name += other.locations_without_name;
+    locations_too_large += other.locations_too_large;
+  }
+  friend bool operator==(const SymbolsOutcome&, const SymbolsOutcome&) = default;
 };
 
 }  // namespace vesta::store

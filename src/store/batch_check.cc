@@ -52,10 +52,7 @@ std::string_view RowFault(const Batch& batch, size_t stack_count, const BatchRow
 }
 
 base::Result<void> CheckNames(const Batch& batch) {
-  if (batch.id) {
-    RETURN_IF_ERROR(CheckText(batch.id->agent, kBatchNameBytesMax, "id.agent"));
-    RETURN_IF_ERROR(CheckText(batch.id->boot, kBatchNameBytesMax, "id.boot"));
-  }
+  if (batch.id) RETURN_IF_ERROR(CheckBatchId(*batch.id));
   for (size_t i = 0; i < batch.types.size(); ++i) {
     const auto checked = CheckType(batch.types[i]);
     if (!checked.ok()) return checked.error().Context("types[" + std::to_string(i) + "]");
@@ -95,6 +92,11 @@ base::Result<void> CheckLabels(const Labels& labels) {
     if (labels[i - 1].name > label.name) return Invalid(what() + " is not in order");
   }
   return {};
+}
+
+base::Result<void> CheckBatchId(const BatchId& id) {
+  RETURN_IF_ERROR(CheckText(id.agent, kBatchNameBytesMax, "id.agent"));
+  return CheckText(id.boot, kBatchNameBytesMax, "id.boot");
 }
 
 base::Result<void> CheckBatch(const Batch& batch) {

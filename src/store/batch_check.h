@@ -5,23 +5,26 @@
 #include <cstdint>
 
 #include "src/base/result.h"
+#include "src/batch/limits.h"
 #include "src/store/batch.h"
 
 namespace vesta::store {
 
-inline constexpr size_t kLabelsMax = 64;  // of one series
-inline constexpr size_t kLabelNameBytesMax = 128;
-inline constexpr size_t kLabelValueBytesMax = 2048;
-inline constexpr size_t kTypeNameBytesMax = 128;  // each field of a ProfileType
-inline constexpr size_t kThreadNameBytesMax = 2048;
-inline constexpr size_t kBatchNameBytesMax = 256;  // agent and boot
-// The year 10000, which dates of four digits cannot say. Times are >= 0.
-inline constexpr int64_t kTimeUnixMsEnd = 253'402'300'800'000;
+using batch::kBatchNameBytesMax;
+using batch::kLabelNameBytesMax;
+using batch::kLabelsMax;
+using batch::kLabelValueBytesMax;
+using batch::kThreadNameBytesMax;
+using batch::kTimeUnixMsEnd;
+using batch::kTypeNameBytesMax;
 
 // What a set of labels must be: sorted by name, each name once, no empty name or value, UTF-8, and
 // within the limits above.
 // Errors: InvalidInput naming the label.
 base::Result<void> CheckLabels(const Labels& labels);
+
+// Errors: InvalidInput naming the field.
+base::Result<void> CheckBatchId(const BatchId& id);
 
 // Shape: indices are in range; labels as CheckLabels says; names are UTF-8 and within the limits
 //        above; values and counts are >= 0 and not both 0; weights are > 0 and finite; times are in

@@ -19,16 +19,36 @@ base::Result<void> ReadGuard::Check() const {
 }
 
 base::Result<void> ReadGuard::Take(uint64_t bytes) {
-  const uint64_t left = limits_.memory_bytes_max - used_bytes_;
+  base::ByteBudget* const memory = limits_.memory;
+  const uint64_t left =
+      memory != nullptr ? memory->left_bytes() : limits_.memory_bytes_max - used_bytes_;
   if (bytes > left) {
-    return base::Error(base::ErrorCode::kExhausted,
-                       "the request needs more memory than its limit of " +
-                           std::to_string(limits_.memory_bytes_max) +
-                           " bytes: ask for a shorter range, fewer series or coarser groups, or "
-                           "raise the limit");
+    return base::Error(
+        base::ErrorCode::kExhausted,
+        "the request needs more memory than its limit of " +
+            std::to_string(memory != nullptr ? memory->bytes_max() : limits_.memory_bytes_max) +
+            " bytes: ask for a shorter range, fewer series or coarser groups, or "
+            "raise the limit");
+  }
+  if (memory != nullptr && !memory->Take(bytes)) {
+    return base::Error(base::ErrorCode::kUnavailable,
+                       "too many questions at once need much memory: try again in a second, or ask "
+                       "for less");
   }
   used_bytes_ += bytes;
   return {};
+}
+
+base::Result<void> ReadGuard::Hold(uint64_t bytes) {
+  if (bytes > used_bytes_) return Take(bytes - used_bytes_);
+  GiveBack(used_bytes_ - bytes);
+  return {};
+}
+
+void ReadGuard::GiveBack(uint64_t bytes) {
+  const uint64_t given = bytes < used_bytes_ ? bytes : used_bytes_;
+  used_bytes_ -= given;
+  if (limits_.memory != nullptr) limits_.memory->Give(given);
 }
 
 base::Result<void> CheckTimeline(TimeRange range, int64_t step_ms) {

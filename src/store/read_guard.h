@@ -12,15 +12,21 @@ namespace vesta::store {
 class ReadGuard {
  public:
   explicit ReadGuard(const ReadLimits& limits) : limits_(limits) {}
+  ~ReadGuard() { GiveBack(used_bytes_); }
+  ReadGuard(const ReadGuard&) = delete;
+  ReadGuard& operator=(const ReadGuard&) = delete;
 
   // To be asked when a read begins and then every few thousand rows.
   // Cost: a look at the clock.
   // Errors: Unavailable when cancelled; Exhausted behind the deadline.
   base::Result<void> Check() const;
 
-  // Counts memory before it is taken. Errors: Exhausted beyond the limit.
+  // Counts memory before it is taken.
+  // Errors: Exhausted beyond the limit; Unavailable when other questions have what is left.
   base::Result<void> Take(uint64_t bytes);
-  void GiveBack(uint64_t bytes) { used_bytes_ -= bytes < used_bytes_ ? bytes : used_bytes_; }
+  // Takes what is missing, or gives back what is too much.
+  base::Result<void> Hold(uint64_t bytes);
+  void GiveBack(uint64_t bytes);
   uint64_t used_bytes() const { return used_bytes_; }
 
  private:

@@ -20,6 +20,8 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/byte_budget.h"
+#include "src/base/calendar.h"
 #include "src/base/result.h"
 #include "src/base/strong_id.h"
 #include "src/store/batch.h"
@@ -43,13 +45,12 @@ struct TimeRange {
 // The range of whole minutes (multiples of 60,000 ms, also before 1970) that holds the range; the
 // limits of int64 stay as they are.
 constexpr TimeRange WidenToMinutes(TimeRange range) {
-  constexpr int64_t kMinuteMs = 60'000;
   constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   if (range.from_unix_ms >= range.to_unix_ms) return range;
-  const int64_t before = ((range.from_unix_ms % kMinuteMs) + kMinuteMs) % kMinuteMs;
-  const int64_t behind =
-      (kMinuteMs - ((range.to_unix_ms % kMinuteMs) + kMinuteMs) % kMinuteMs) % kMinuteMs;
+  const int64_t before = base::FloorRemainder(range.from_unix_ms, base::kMinuteMs);
+  const int64_t past = base::FloorRemainder(range.to_unix_ms, base::kMinuteMs);
+  const int64_t behind = past == 0 ? 0 : base::kMinuteMs - past;
   range.from_unix_ms = range.from_unix_ms < kMin + before ? kMin : range.from_unix_ms - before;
   range.to_unix_ms = range.to_unix_ms > kMax - behind ? kMax : range.to_unix_ms + behind;
   return range;
@@ -61,6 +62,9 @@ struct ReadLimits {
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   uint64_t memory_bytes_max = uint64_t{1} << 30;  // of what the read makes, mapped files apart
   const std::atomic<bool>* cancelled = nullptr;   // set by another thread
+  // Where it is taken from, so that all reads of a question and what is made of them stay below one
+  // limit; nothing = each read has a limit of its own.
+  base::ByteBudget* memory = nullptr;
 };
 
 // A series of one type with what it has in a range.
@@ -92,6 +96,12 @@ struct ReadRequest {
 // What a reader of the answer must know: days or files that could not be asked.
 struct ReadReport {
   std::vector<std::string> notes;  // sentences
+  // What the reads had to look at, for --explain: files, and rows one by one where sums were not
+  // enough, with the bytes of their columns, unpacked.
+  uint64_t files = 0;
+  uint64_t rows = 0;
+  uint64_t row_bytes = 0;
+  uint64_t index_bytes = 0;  // of sums and of the trie of stacks, unpacked
 };
 
 // Names behind the numbers of a block. Views live as long as the block.
@@ -215,6 +225,8 @@ struct StoreStatus {
   uint64_t rows_expired = 0;                      // kept once, gone by retention
   uint64_t rows_quarantined = 0;                  // in files that were set aside as damaged
   std::optional<std::string> refuses_writes = std::nullopt;  // why, and what to do
+  SymbolsOutcome symbols;      // summed, since this process opened the store
+  uint64_t symbol_places = 0;  // places of which a name is known that came late
 };
 
 // Shape of all reads: report is never nullptr and gets notes added. A read sees all rows that a
@@ -229,13 +241,27 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  // Durable when it returns. A row's time says to which day it belongs. The batch is checked by
-  // CheckBatch. A batch of which no row was kept may be sent again and is looked at again.
+  // Durable when it returns. A row's time says to which day it belongs; days are written one by
+  // one. The batch is checked by CheckBatch. With an id it is counted once, however often it is
+  // sent: a time of arrival that is another day's by then changes nothing. A batch of which no row
+  // was kept may be sent again and is looked at again.
   // Series take their places under the cap in the order of Batch::series, those without a kept row
   // take none; the overflow series needs none.
-  // Errors: InvalidInput naming the field; Unavailable when the disk is full or the store is being
-  //         closed: nothing of the batch was counted, try again later.
+  // Errors: InvalidInput naming the field; Unavailable when the disk is full, the store is being
+  //         closed or has no room yet: try again later. Nothing of the batch was counted then, or,
+  //         if it has an id, perhaps some of its days, which are not counted again. Internal when
+  //         that befell a batch without an id, with how many rows were kept.
   virtual base::Result<AppendOutcome> Append(const Batch& batch) = 0;
+
+  // Names that are told of places, whatever names the rows came with: all reads that begin after
+  // this returns show them, of rows that are there and of rows that come later. Durable when it
+  // returns. A place is an address of an image; an image is its build id, or its path where it has
+  // none. A frame into which several addresses were folded keeps its names.
+  // Of two batches that name a place the one that came later holds; one with an id that came before
+  // changes nothing, nor does one that says what is known. A name is kept as long as the rows that
+  // were there when it came may be.
+  // Errors: InvalidInput naming the field; Unavailable as Append: send it again.
+  virtual base::Result<SymbolsOutcome> AppendSymbols(const SymbolBatch& batch) = 0;
 
   virtual ProfileType type(TypeId id) const = 0;
   // Both stay the same as long as the store is open. The overflow series has the one label

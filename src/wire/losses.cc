@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/base/utf8.h"
+
 namespace vesta::wire {
 namespace {
 
@@ -230,10 +232,32 @@ class Finder {
   std::vector<std::string> losses_;
 };
 
+// Nearly all is kept: text of OTLP is UTF-8, its lines count from 0, and attributes have names.
+std::vector<std::string> LossesOfOtlp(const Profile& profile) {
+  size_t names = 0;
+  for (uint32_t i = 0; i < profile.string_count(); ++i)
+    names += !base::IsUtf8(profile.String(StringId{i}));
+  size_t lines = 0;
+  for (uint32_t i = 0; i < profile.location_count(); ++i) {
+    for (const Line& line : profile.location(LocationId{i}).lines)
+      lines += line.line < 0 || line.column < 0;
+  }
+  size_t labels = 0;
+  for (uint32_t i = 0; i < profile.label_set_count(); ++i) {
+    for (const Label& label : profile.labels(LabelSetId{i})) labels += label.key == StringId{};
+  }
+  std::vector<std::string> losses;
+  if (names != 0) losses.push_back("the bytes that are no UTF-8 of " + Count(names, "name"));
+  if (lines != 0) losses.push_back("the negative numbers of " + Count(lines, "line"));
+  if (labels != 0) losses.push_back("the labels without a name of some samples");
+  return losses;
+}
+
 }  // namespace
 
 std::vector<std::string> LossesOf(const Profile& profile, ProfileFormat to,
                                   const LossOptions& options) {
+  if (to == ProfileFormat::kOtlp) return LossesOfOtlp(profile);
   if (to != ProfileFormat::kFirefox) return Finder(profile, HoldsOf(to), options).Run();
   // Its threads are told by these, not by frames.
   using profile::kLabelPid, profile::kLabelProcess, profile::kLabelThread, profile::kLabelTid;
@@ -246,9 +270,9 @@ std::vector<std::string> LossesOf(const Profile& profile, ProfileFormat to,
 
 std::string LossText(const std::vector<std::string>& losses, ProfileFormat to) {
   if (losses.empty()) return {};
-  static constexpr std::string_view kPlurals[] = {"file ",         "the lines ",
-                                                  "the labels ",   "the sample types ",
-                                                  "the negative ", "the start time and "};
+  static constexpr std::string_view kPlurals[] = {
+      "file ",      "the lines ",    "the labels ",        "the sample types ",
+      "the bytes ", "the negative ", "the start time and "};
   const auto starts = [&](std::string_view start) { return losses[0].starts_with(start); };
   const bool plural = losses.size() > 1 || std::ranges::any_of(kPlurals, starts) ||
                       losses[0].ends_with(" comments");

@@ -36,6 +36,19 @@ Profile SmallProfile() {
   return profile;
 }
 
+TEST(LossesTest, OtlpHoldsAllThatIsText) {
+  Profile profile = SmallProfile();
+  EXPECT_TRUE(LossesOf(profile, ProfileFormat::kOtlp).empty());
+  profile.InternString("caf\xe9");
+  const profile::Line line = {profile::FunctionId{0}, -3, 0};
+  profile.AddLocation({.lines = {&line, 1}});
+  const profile::Label nameless = profile.TextLabel("", "x");
+  profile.InternLabels({&nameless, 1});
+  EXPECT_EQ(LossText(LossesOf(profile, ProfileFormat::kOtlp), ProfileFormat::kOtlp),
+            "OTLP profiles: the bytes that are no UTF-8 of 1 name, the negative numbers of 1 line, "
+            "and the labels without a name of some samples are not kept");
+}
+
 TEST(LossesTest, PprofHoldsAll) {
   EXPECT_TRUE(LossesOf(SmallProfile(), ProfileFormat::kPprof).empty());
   EXPECT_EQ(LossText({}, ProfileFormat::kPprof), "");

@@ -1,5 +1,6 @@
 #include "src/wire/pprof_decoder.h"
 
+#include <algorithm>
 #include <optional>
 #include <protozero/exception.hpp>
 #include <protozero/pbf_reader.hpp>
@@ -72,7 +73,8 @@ class Decoder {
   base::Result<Profile> Run() {
     try {
       ScanProfile();
-      if (!error_ && string_ids_.empty()) FailWith("it has no string table");
+      if (!error_ && strings_.empty()) FailWith("it has no string table");
+      if (!error_) InternStrings();
       if (!error_) ReadHeader();
       if (!error_) ReadTables();
       if (!error_) ReadSamples();
@@ -172,6 +174,7 @@ class Decoder {
   }
 
   void ScanProfile();
+  void InternStrings();
   void ScanNumber(pbf_reader& reader);
   void ReadHeader();
   void ReadTables();
@@ -206,6 +209,9 @@ class Decoder {
     std::vector<uint64_t> comments;
   } raw_;
   uint32_t seen_ = 0;  // bit per singular field of Profile
+  std::vector<std::string_view> strings_;
+  size_t sample_count_ = 0;
+  size_t sample_bytes_ = 0;
   std::vector<std::string_view> sample_types_;
   std::vector<std::string_view> period_types_;
   std::vector<std::string_view> mappings_;
@@ -269,7 +275,10 @@ void Decoder::ScanProfile() {
         collect(sample_types_);
         break;
       case Field::kSample:
-        if (IsBytes(reader, kProfilePlace)) reader.skip();
+        if (IsBytes(reader, kProfilePlace)) {
+          sample_bytes_ += View(reader).size();
+          ++sample_count_;
+        }
         break;
       case Field::kMapping:
         collect(mappings_);
@@ -283,9 +292,9 @@ void Decoder::ScanProfile() {
       case Field::kStringTable:
         if (IsBytes(reader, kProfilePlace)) {
           const std::string_view text = View(reader);
-          if (string_ids_.empty() && !text.empty()) FailWith("string_table[0] is not empty");
-          if (!string_ids_.empty() && text.empty()) second_empty_string_ = true;
-          string_ids_.push_back(profile_.InternString(text));
+          if (strings_.empty() && !text.empty()) FailWith("string_table[0] is not empty");
+          if (!strings_.empty() && text.empty()) second_empty_string_ = true;
+          strings_.push_back(text);
         }
         break;
       case Field::kPeriodType:
@@ -307,6 +316,20 @@ void Decoder::ScanProfile() {
       default:
         reader.skip();
     }
+  }
+}
+
+void Decoder::InternStrings() {
+  // A sample has its number of frames and values, and a frame is two bytes, mostly. All of it is
+  // less than a few times what the file has.
+  profile_.Reserve({.strings = strings_.size(),
+                    .functions = functions_.size(),
+                    .locations = locations_.size(),
+                    .samples = std::min(sample_count_, sample_bytes_ / 4),
+                    .frames = sample_bytes_ / 2});
+  string_ids_.reserve(strings_.size());
+  for (const std::string_view text : strings_) {
+    string_ids_.push_back(profile_.InternString(text));
   }
 }
 

@@ -4,6 +4,7 @@
 #include "src/wire/folded_decoder.h"
 #include "src/wire/gzip.h"
 #include "src/wire/jfr_decoder.h"
+#include "src/wire/otlp_file.h"
 #include "src/wire/perf_data_decoder.h"
 #include "src/wire/perf_script_decoder.h"
 #include "src/wire/pprof_decoder.h"
@@ -23,6 +24,8 @@ Result<Profile> Decode(std::string_view bytes, ProfileFormat format, const Decod
       return DecodeFolded(bytes);
     case ProfileFormat::kPprof:
       return DecodePprof(bytes, {.decoded_bytes_max = options.size_bytes_max});
+    case ProfileFormat::kOtlp:
+      return DecodeOtlpFile(bytes, options.size_bytes_max);
     case ProfileFormat::kSpeedscope:
       return DecodeSpeedscope(bytes);
     case ProfileFormat::kJfr:

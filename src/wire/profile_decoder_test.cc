@@ -4,6 +4,7 @@
 
 #include "src/wire/folded_encoder.h"
 #include "src/wire/gzip.h"
+#include "src/wire/otlp_encoder.h"
 #include "src/wire/pprof_encoder.h"
 #include "test/support/synthetic_profile.h"
 
@@ -22,12 +23,14 @@ std::string ErrorOf(std::string_view bytes, const DecodeOptions& options = {}) {
 }
 
 constexpr std::string_view kList =
-    "; vesta reads pprof, folded stacks, speedscope, text of perf script, perf.data, Java Flight "
-    "Recorder or V8 CPU profile";
+    "; vesta reads pprof, OTLP profiles, folded stacks, speedscope, text of perf script, "
+    "perf.data, "
+    "Java Flight Recorder or V8 CPU profile";
 
 TEST(ProfileDecoderTest, FormatsAreToldByContentPackedOrNot) {
   const auto profile = test::SyntheticProfile({.seed = 9, .odd_content = false});
-  const std::string texts[] = {EncodePprof(profile, {.gzip = false}), EncodeFolded(profile)};
+  const std::string texts[] = {EncodePprof(profile, {.gzip = false}), EncodeFolded(profile),
+                               EncodeOtlpProfile(profile)};
   for (const std::string& text : texts) {
     const auto plain = DecodeProfile(text, "f");
     const auto packed = DecodeProfile(Packed(text), "f");

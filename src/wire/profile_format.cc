@@ -5,6 +5,7 @@
 #include <cctype>
 #include <optional>
 
+#include "src/wire/otlp_file.h"
 #include "src/wire/perf_script_lines.h"
 
 namespace vesta::wire {
@@ -16,6 +17,7 @@ using base::Result;
 
 constexpr FormatSpec kFormats[] = {
     {ProfileFormat::kPprof, "pprof", "pprof", ".pb.gz .pprof .prof .pb", true, false},
+    {ProfileFormat::kOtlp, "otlp", "OTLP profiles", ".otlp", true, true},
     {ProfileFormat::kFolded, "folded", "folded stacks", ".folded", true, true},
     {ProfileFormat::kSpeedscope, "speedscope", "speedscope", ".speedscope.json", true, true},
     {ProfileFormat::kPerfScript, "perf-script", "text of perf script", "", true, false},
@@ -344,6 +346,7 @@ Sniffed SniffFormat(std::string_view bytes) {
     return {ProfileFormat::kPerfData, ""};
   if (bytes.starts_with(std::string_view("FLR\0", 4))) return {ProfileFormat::kJfr, ""};
   if (IsUtf16(bytes)) return {ProfileFormat::kFolded, ""};
+  if (IsOtlp(bytes)) return {ProfileFormat::kOtlp, ""};
   std::string_view text = bytes;
   if (text.starts_with(kUtf8Mark)) text.remove_prefix(kUtf8Mark.size());
   if (!bytes.empty() && LooksLikeText(bytes)) {
@@ -358,6 +361,7 @@ Sniffed SniffFormat(std::string_view bytes) {
         "it"};
   }
   const std::string_view other = OtherKind(bytes);
+  if (other.empty() && BeginsAsOtlp(bytes)) return {ProfileFormat::kOtlp, ""};
   if (other.empty() && !bytes.empty() && !MayBePprof(bytes))
     return {ProfileFormat::kPprof, "it is in no format that vesta knows"};
   return {ProfileFormat::kPprof, other};

@@ -12,6 +12,7 @@ namespace vesta::wire {
 
 enum class ProfileFormat : uint8_t {
   kPprof,
+  kOtlp,
   kFolded,
   kSpeedscope,
   kPerfScript,

@@ -50,7 +50,8 @@ TEST(ProfileFormatTest, NamesTellWhatToWrite) {
   }
   EXPECT_EQ(FormatOfName("x.txt").error().message(),
             "the name x.txt does not tell the format; let it end in .pb.gz .pprof .prof .pb "
-            "(pprof), .folded (folded stacks), .speedscope.json (speedscope), .firefox.json "
+            "(pprof), .otlp (OTLP profiles), .folded (folded stacks), .speedscope.json "
+            "(speedscope), .firefox.json "
             ".profile.json (Firefox Profiler), .html (HTML) or .svg (SVG)");
 }
 
@@ -61,10 +62,10 @@ TEST(ProfileFormatTest, WordsForceAFormat) {
   EXPECT_EQ(*FormatOfWordAndName("folded", "x.gz"), (OutputFormat{ProfileFormat::kFolded, true}));
   EXPECT_EQ(*FormatOfWordAndName("svg", "x.gz"), (OutputFormat{ProfileFormat::kSvg, false}));
   EXPECT_EQ(FormatOfWordAndName("jfr", "-").error().message(),
-            "is not known: give pprof, folded, speedscope, firefox, html or svg");
+            "is not known: give pprof, otlp, folded, speedscope, firefox, html or svg");
   EXPECT_EQ(*ReadableFormatOfWord("jfr"), ProfileFormat::kJfr);
   EXPECT_EQ(ReadableFormatOfWord("svg").error().message(),
-            "is not known: give pprof, folded, speedscope, perf-script, perf-data, jfr or "
+            "is not known: give pprof, otlp, folded, speedscope, perf-script, perf-data, jfr or "
             "cpuprofile");
 }
 
@@ -81,6 +82,12 @@ TEST(ProfileFormatTest, ContentTellsWhatToRead) {
        "a",
        ProfileFormat::kFolded},
       {std::string_view("\x0a\x04\x08\x01\x10\x02", 6), ProfileFormat::kPprof},
+      // A resource with an attribute; a dictionary whose tables come last to first.
+      {"\x0a\x0d\x0a\x0b\x0a\x09\x0a\x01k\x12\x04\x0a\x02xy", ProfileFormat::kOtlp},
+      {std::string_view("\x12\x04\x3a\x00\x2a\x00", 6), ProfileFormat::kOtlp},
+      {std::string_view("\x12\x40\x3a\x00\x2a\x00 and then it is cut", 24), ProfileFormat::kOtlp},
+      {std::string_view("\x00\x00\x00\x06\x12\x04\x3a\x00\x2a\x00", 10), ProfileFormat::kOtlp},
+      {"\n\n\n\n", ProfileFormat::kFolded},
       {std::string_view("PERFILE2\x68\0\0\0", 12), ProfileFormat::kPerfData},
       {std::string_view("FLR\0\0\2\0\1", 8), ProfileFormat::kJfr},
       {"{\"$schema\": \"x\"", ProfileFormat::kSpeedscope},

@@ -9,5 +9,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // What fits exactly must be taken, and one byte less must be too little.
   if (plain.ok() && !Unzstd(bytes, plain->size()).ok()) __builtin_trap();
   if (plain.ok() && !plain->empty() && Unzstd(bytes, plain->size() - 1).ok()) __builtin_trap();
+  // Against a prefix: what came after it is either unpacked within the limit, or refused.
+  static const std::string prefix = [] {
+    std::string text;
+    for (unsigned i = 0; i < 4096; ++i) text += static_cast<char>(i * i >> 4);
+    return text;
+  }();
+  const auto after = Unzstd(bytes, kBytesMax, prefix);
+  if (after.ok() && after->size() > kBytesMax) __builtin_trap();
   return 0;
 }

@@ -97,5 +97,64 @@ TEST(ZstdTest, DoesNotTrustAStatedSizeThatCannotBe) {
   EXPECT_FALSE(Unzstd(frame, 1 << 20).ok());
 }
 
+// Like two batches of an agent: mostly the same, in another order.
+std::string Names(unsigned first) {
+  std::string text;
+  for (unsigned i = 0; i < 3000; ++i) {
+    unsigned hash = (first + i) * 2654435761u;
+    for (int letter = 0; letter < 40; ++letter, hash = hash * 1664525u + 1013904223u)
+      text += static_cast<char>('a' + (hash >> 24) % 26);
+  }
+  return text;
+}
+
+TEST(ZstdTest, PacksAndUnpacksWithoutAPrefix) {
+  for (const std::string& text : {std::string(), std::string("a"), Text()}) {
+    const std::string packed = Zstd(text);
+    EXPECT_EQ(UnzstdSizeHint(packed), text.size());
+    const auto plain = Unzstd(packed, text.size());
+    ASSERT_TRUE(plain.ok()) << plain.error().message();
+    EXPECT_EQ(*plain, text);
+  }
+}
+
+TEST(ZstdTest, WhatThePrefixHoldsCostsLittle) {
+  const std::string before = Names(0);
+  const std::string now = Names(300);
+  const std::string alone = Zstd(now);
+  for (const int level : {1, 3}) {
+    const std::string after = Zstd(now, level, before);
+    EXPECT_LT(after.size() * 5, alone.size());
+    const auto plain = Unzstd(after, now.size(), before);
+    ASSERT_TRUE(plain.ok()) << plain.error().message();
+    EXPECT_EQ(*plain, now);
+  }
+}
+
+TEST(ZstdTest, AnotherPrefixIsDamageAndNeverOtherText) {
+  const std::string before = Names(0);
+  const std::string now = Names(300);
+  const std::string packed = Zstd(now, 3, before);
+  std::string changed = before;
+  changed[20'000] ^= 1;
+  for (const std::string& prefix :
+       {std::string(), Names(1), before.substr(0, before.size() - 1), changed}) {
+    const auto plain = Unzstd(packed, now.size(), prefix);
+    ASSERT_FALSE(plain.ok());
+    EXPECT_EQ(plain.error().code(), ErrorCode::kCorrupt) << plain.error().message();
+  }
+  EXPECT_EQ(Unzstd(packed, now.size() - 1, before).error().code(), ErrorCode::kExhausted);
+  for (size_t size = 5; size < packed.size(); size += 97)
+    EXPECT_FALSE(Unzstd(std::string_view(packed).substr(0, size), now.size(), before).ok());
+}
+
+TEST(ZstdTest, APrefixBeyondTheWindowIsLeftOut) {
+  const std::string before(size_t{8} << 20, 'x');
+  const std::string now = Text();
+  const auto plain = Unzstd(Zstd(now, 3, before), now.size());
+  ASSERT_TRUE(plain.ok()) << plain.error().message();
+  EXPECT_EQ(*plain, now);
+}
+
 }  // namespace
 }  // namespace vesta::wire

@@ -21,10 +21,13 @@ FORMATS = {
 }
 PLAIN = b"main;parse 12\n"
 ZSTD = bytes.fromhex("28b52ffd04687100006d61696e3b70617273652031320a42c4b33f")  # the same
+OTLP = b"\x12\x02\x32\x00"
 
 for name, texts in FORMATS.items():
     schemathesis.openapi.format(name, st.sampled_from(texts))
 schemathesis.openapi.media_type("application/octet-stream", st.just(PLAIN))
+# A request without profiles, and one whose dictionary has nothing but the empty string.
+schemathesis.openapi.media_type("application/x-protobuf", st.sampled_from([b"", OTLP]))
 
 
 @schemathesis.hook

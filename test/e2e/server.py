@@ -53,9 +53,9 @@ class Server:
 
 
 @contextlib.contextmanager
-def running_server(vesta, folder, *options):
-    """A server on a free port of this machine, stopped at the end."""
-    command = [vesta, "server", "--data", str(folder), "--listen", "127.0.0.1:0", *options]
+def running_server(vesta, folder, *options, port=0):
+    """A server on a port of this machine (0: a free one), stopped at the end."""
+    command = [vesta, "server", "--data", str(folder), "--listen", f"127.0.0.1:{port}", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                env={**os.environ, "GODEBUG": ""})
     try:

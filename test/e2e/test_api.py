@@ -111,7 +111,9 @@ def target_of(description, path, operation):
 def test_each_operation_answers_as_the_file_says(description, server):
     for method, path, operation in operations(description):
         target = target_of(description, path, operation)
-        body = FOLDED if method == "POST" else None
+        # An empty message of OTLP is one.
+        takes_otlp = path in ("/v1development/profiles", "/api/v1/symbols")
+        body = None if method == "GET" else b"" if takes_otlp else FOLDED
         for more in ["", "&no_such=1"]:
             answer = server.ask(method, target + more, body)
             assert answer.status == (400 if more else 200), (target + more, answer.body)
@@ -130,7 +132,9 @@ def check_answer(description, operation, answer, what):
     response = resolve(description, operation["responses"][str(answer.status)])
     content_type = answer.headers["content-type"].split(";")[0]
     assert content_type in response["content"], what
-    if answer.status != 200:
+    if answer.status != 200 and content_type == "text/plain":
+        assert answer.headers["x-go-pprof"] == "1" and len(answer.body) > 10, what
+    elif answer.status != 200:
         error = answer.json()["error"]
         assert ERROR_CODE.match(error["code"]) and len(error["message"]) > 10, what
 
@@ -149,11 +153,16 @@ def test_each_status_of_the_file_can_be_had(description, server, tmp_path):
         "415": server.push(b"\x89PNG\r\n\x1a\n" + bytes(100)), "422": server.push(b"main -1\n")}
     for status, answer in pushes.items():
         assert str(answer.status) == status, answer.body
+    against = server.ask("POST", "/v1development/profiles",
+                         headers={"Vesta-Dictionary": "agent/boot/1"})
+    assert against.status == 409, against.body
     for method, path, operation in operations(description):
         said = set(operation["responses"]) - NOT_PROVOKED
         had = {"200", "400", "403", "413"} | ({"401"} if (method, path) in unauthorized else set())
         if method == "POST":
             had |= set(pushes)
+            if path.startswith("/v1development/"):
+                had.add("409")
         elif "/api/v1/" in path and "422" in said:
             had.add("422")  # more memory than a question may use: src/server/api_test.cc
         assert said == had, path
@@ -178,6 +187,10 @@ def test_go_tool_pprof_opens_a_query(server, tmp_path):
                           env={**os.environ, "PPROF_TMPDIR": str(tmp_path)})
     assert done.returncode == 0, done.stderr
     assert re.search(r"^ +\d+ 60.*parse$", done.stdout, re.M), done.stdout
+    done = subprocess.run(["go", "tool", "pprof", "-top", server.url + "/api/v1/profile?query=cpu{"],
+                          text=True, capture_output=True,
+                          env={**os.environ, "PPROF_TMPDIR": str(tmp_path)})
+    assert "position 5: expected the name of a label" in done.stderr, done.stderr
 
 
 def test_curl_pushes_a_file(server, tmp_path):
@@ -223,11 +236,15 @@ def test_refuses_to_listen_to_others_without_tls_and_tokens(tmp_path):
         assert word in done.stderr
 
 
-def test_tls_and_tokens_with_scopes(tmp_path):
+def make_certificate(folder):
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
                     "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
-                    "-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"],
+                    "-keyout", folder / "key.pem", "-out", folder / "cert.pem"],
                    check=True, capture_output=True)
+
+
+def test_tls_and_tokens_with_scopes(tmp_path):
+    make_certificate(tmp_path)
     reader, writer = "reader-0123456789", "writer-0123456789"
     (tmp_path / "tokens").write_text(f"# two\n{reader} read\n{writer} write\n")
     with running_server(VESTA, tmp_path / "data", "--tls-cert", tmp_path / "cert.pem", "--tls-key",
@@ -251,6 +268,37 @@ def test_tls_and_tokens_with_scopes(tmp_path):
             assert b"200 OK" not in plain.recv(1000)
         server.stop()
         assert reader not in server.process.stderr.read()
+
+
+def test_commands_ask_over_tls_and_say_whom_they_do_not_trust(tmp_path):
+    make_certificate(tmp_path)
+    token = "admin-0123456789"
+    (tmp_path / "tokens").write_text(token + "\n")
+    (tmp_path / "no.pem").write_text("nothing\n")
+    with running_server(VESTA, tmp_path / "data", "--tls-cert", tmp_path / "cert.pem", "--tls-key",
+                        tmp_path / "key.pem", "--token-file", tmp_path / "tokens") as server:
+        server.push(FOLDED, headers={"Authorization": "Bearer " + token},
+                    ca_file=tmp_path / "cert.pem")
+
+        def labels(*options, url=server.url):
+            return subprocess.run([VESTA, "labels", "--server", url, *options], text=True,
+                                  capture_output=True, timeout=60)
+
+        ours = ("--ca-file", tmp_path / "cert.pem", "--token-file", tmp_path / "tokens")
+        good = labels(*ours)
+        assert good.returncode == 0 and "1 series" in good.stdout, good.stderr
+        for options, words in [
+                (ours[2:], [f"the certificate of {server.url} is not trusted (",
+                            "self-signed", "give the file of who signed it by --ca-file"]),
+                (ours[:2], ["--token-file"]),
+                (("--ca-file", tmp_path / "no.pem"), ["no.pem is no readable PEM file"])]:
+            bad = labels(*options)
+            assert bad.returncode == 125, bad.stderr
+            assert all(word in bad.stderr for word in words), bad.stderr
+        plain = server.url.replace("https:", "http:")
+        bad = labels(*ours, url=plain)
+        assert bad.returncode == 125, bad.stderr
+        assert f"{plain} ended the connection without an answer: is it the right" in bad.stderr
 
 
 def metrics_of(server):

@@ -48,11 +48,21 @@ def test_refusals_list_every_problem_and_exit_with_125(vesta):
     done = vesta("record", "--duraton", "10s", "-F", "0", VESTA_SORT="down")
     assert done.returncode == 125 and not done.stdout
     assert "did you mean --duration?" in done.stderr
-    assert "-F 0 is out of range: give 1 to 1000" in done.stderr
+    assert "-F 0 is out of range: give 1 to 1000, or auto" in done.stderr
     assert "VESTA_SORT=down is not known: give self or total" in done.stderr
     assert "`vesta help record` explains." in done.stderr
     assert vesta("recrod").returncode == 125
     assert "did you mean `vesta record`?" in vesta("recrod").stderr
+
+
+def test_variables_that_say_nothing_are_named_and_refuse_nothing(vesta):
+    done = vesta("version", VESTA_FREQENCY="9", VESTA_ROWS="", VESTA_SERVICE_HOST="10.0.0.1")
+    assert done.returncode == 0 and done.stdout.startswith("vesta 0.")
+    assert done.stderr.splitlines() == [
+        "vesta: VESTA_FREQENCY in the environment is not known; did you mean VESTA_FREQUENCY?",
+        "vesta: VESTA_ROWS in the environment is empty, as if it were not there: give 1 to 100000",
+        "vesta: VESTA_SERVICE_HOST in the environment: not known; `vesta help --markdown` lists the "
+        "names that are"]
 
 
 def test_config_file_environment_and_flag_win_in_that_order(vesta, folder):
@@ -79,7 +89,8 @@ def test_doctor_json_has_its_documented_shape(vesta, folder):
     assert done.returncode == (0 if report["can_record"] else 1)
     assert set(report) == {"version", "kernel", "architecture", "cpus_online", "can_record",
                            "features", "state_dir", "settings", "last_recording",
-                           "last_recording_error"}
+                           "last_recording_error", "agent", "server", "flow"}
+    assert report["server"] is None and report["flow"] == [], "there is no agent yet"
     assert report["kernel"] == os.uname().release
     assert report["cpus_online"] >= 1
     features = {feature["name"]: feature for feature in report["features"]}

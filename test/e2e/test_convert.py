@@ -78,6 +78,9 @@ PPROF = [("app", [MAIN, Frame("work", "/bin/app", "a.c", 40, 30)], 70),
 
 
 SEEDS = {
+    "OTLP, values": "otlp_decoder_fuzz_corpus/framed.otlp",
+    "OTLP, times": "otlp_decoder_fuzz_corpus/v1_8.otlp",
+    "OTLP, a batch": "otlp_decoder_fuzz_corpus/ours.otlp",
     "speedscope": "speedscope_decoder_fuzz_corpus/own.json",
     "speedscope, events": "speedscope_decoder_fuzz_corpus/evented.json",
     "V8": "cpuprofile_decoder_fuzz_corpus/node.cpuprofile",
@@ -132,6 +135,10 @@ def test_profiles_of_go_survive_whole(folder, go_profiles, kind):
     convert(f"{folder}/out.pb.gz", f"{folder}/plain.pb")
     assert read(f"{folder}/plain.pb")[:2] != b"\x1f\x8b"
     assert pprof.canonical(read(f"{folder}/plain.pb")) == whole
+    said = convert(go_profiles[kind], f"{folder}/out.otlp.gz")
+    assert "not kept" not in said
+    convert(f"{folder}/out.otlp.gz", f"{folder}/back.pb.gz")
+    assert pprof.canonical(read(f"{folder}/back.pb.gz")) == whole
 
 
 def test_every_field_of_pprof_survives(folder):
@@ -404,7 +411,7 @@ def test_forced_format_that_the_content_contradicts_is_said(folder):
 def test_unknown_content_lists_what_can_be_read(folder):
     path = write(f"{folder}/x", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
     said = convert(path, f"{folder}/a.pb", code=125)
-    assert f"{path}: it is in no format that vesta knows; vesta reads pprof, folded" in said
+    assert f"{path}: it is in no format that vesta knows; vesta reads pprof, OTLP" in said
 
 
 def damaged(content, seed):

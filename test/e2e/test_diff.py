@@ -82,6 +82,15 @@ def test_rows_say_before_after_difference_and_share(pair):
     assert f"before: {pair[0]}" in text[1] and f"after: {pair[1]}" in text[2]
 
 
+def test_of_equal_profiles_it_says_that_nothing_changed(pair):
+    text = vesta("diff", pair[0], pair[0]).stdout
+    assert "nothing changed: 6 functions of equal self and total" in text and "parse" not in text
+    assert len(diff(pair[0], pair[0])["functions"]) == 6
+    more = write(f"{pair[0]}.folded", BEFORE + "app;other 9\n")
+    changed = vesta("diff", pair[0], more).stdout
+    assert "5 functions did not change" in changed and "parse" not in changed, changed
+
+
 def test_order_rows_and_shares_are_chosen(folder):
     before = write(f"{folder}/a.folded", "main;a 50\nmain;b 50\n")
     after = write(f"{folder}/b.folded", "main;a 1100\nmain;b 900\n")

@@ -255,7 +255,7 @@ def test_a_slow_server_costs_the_timeout(build_index, program, serve, tmp_path):
             time.sleep(0.1)
 
     outcome = build_index(program, "--debuginfod", serve(drip).url, "--debuginfod-ms", "1000")
-    refused(outcome, tmp_path, "Timeout")
+    refused(outcome, tmp_path, "did not answer within")
     assert outcome.seconds < 8
 
 
@@ -268,7 +268,7 @@ def test_an_answer_without_end_is_cut(build_index, program, serve, tmp_path):
 
     outcome = build_index(program, "--debuginfod", serve(flood).url, "--debuginfod-bytes",
                           str(4 * MB))
-    refused(outcome, tmp_path, "a file of more than")
+    refused(outcome, tmp_path, "has more than")
 
 
 def test_a_file_with_another_build_id_is_refused(build_index, program, serve, tmp_path):
@@ -280,7 +280,7 @@ def test_a_file_with_another_build_id_is_refused(build_index, program, serve, tm
 def test_a_server_that_is_not_there(build_index, program, serve, tmp_path):
     server = serve(sends(b""))
     url = server.url.rsplit(":", 1)[0] + ":1"
-    refused(build_index(program, "--debuginfod", url), tmp_path, "connect")
+    refused(build_index(program, "--debuginfod", url), tmp_path, "nobody listens")
 
 
 def test_redirects_to_files_are_not_followed(build_index, program, serve, tmp_path):

@@ -8,6 +8,7 @@ import json
 import os
 import random
 import shutil
+import socket
 import subprocess
 import time
 
@@ -101,6 +102,7 @@ DAMAGES = {"empty": lambda path: truncate(path, 0), "half": lambda path: truncat
            "flip_end": lambda path: flip(path, 0.999), "removed": os.remove, "garbage": garbage}
 KINDS = ["rows.parquet", "volume.idx", "manifest.json", "ledger.json", "stacks.parquet",
          "frames.parquet", "functions.parquet", "series.parquet", "seg-*.parquet", "seg-*.idx",
+         "seg-*.names",
          "hot.duckdb", "hot.duckdb.wal", "state.json", "FORMAT"]
 
 
@@ -134,7 +136,7 @@ def is_said(server, data):
     """Whether the server tells that something is missing: in its answer, its counts or its words."""
     answer = server.get("series", query="cpu{}", from_=START, to=END, by="service.name", step="1d")
     status = server.get("status")
-    return (bool(answer["notes"]) or "quarantine" in server.stderr()
+    return (bool(answer["notes"]) or "quarantine" in server.stderr() or "lost" in server.stderr()
             or status["book"]["rows_quarantined"] > 0
             or os.path.isdir(os.path.join(data, "quarantine")))
 
@@ -250,6 +252,29 @@ def test_a_second_server_is_refused_and_told_who_has_the_folder(folder):
         store_http.StoreServer(f"{folder}/data")
     assert str(server.pid) in str(failure.value)
     assert server.stop() == 0
+
+
+def test_connections_leave_the_store_the_files_that_it_needs(made, folder):
+    source, model = made
+    data = f"{folder}/data"
+    shutil.copytree(source, data)
+    server = store_http.StoreServer(data, *SMALL_PARTS, command=("prlimit", "--nofile=256:256"))
+    idle = []
+    for _ in range(300):  # some wait, and none is answered
+        connection = socket.socket()
+        connection.setblocking(False)
+        connection.connect_ex(("127.0.0.1", server.port))
+        idle.append(connection)
+    deadline = time.monotonic() + 8  # all files are looked at meanwhile, one a second
+    while time.monotonic() < deadline:
+        assert not os.path.isdir(os.path.join(data, "quarantine")), server.stderr()
+        time.sleep(0.2)
+    assert len(os.listdir(f"/proc/{server.pid}/fd")) < 240
+    for connection in idle:
+        connection.close()
+    assert found_days(server) == wanted_days(model)
+    assert server.stop() == 0, server.stderr()
+    assert "Too many open files" not in server.stderr()
 
 
 @pytest.fixture

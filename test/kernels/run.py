@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Records a known program under Debian's own kernels and judges the profile: run.py [VERSION]...
+"""Records a known program under kernels of Debian and judges the profile: run.py [VERSION]...
 
 For each kernel: download Debian's package, boot it in QEMU, run `vesta record -- deep_split` and a
-recording of the whole guest, and check shares, whole stacks and kernel frames. --probe boots
-without vesta and only says what the kernel can do.
+recording of the whole guest, and check shares, whole stacks and kernel frames; the programs without
+bpf_loop, for older kernels, must load. --probe boots without vesta and only says what the kernel can
+do.
 """
 import argparse
 import glob
@@ -21,9 +22,13 @@ import pprof  # noqa: E402
 from boot import Guest  # noqa: E402
 from conftest import PROGRAMS, VESTA  # noqa: E402
 
-# Debian 12's own kernel and the one of its backports; cloud = no drivers that QEMU lacks.
-PACKAGES = {"6.1": r"linux-image-6\.1\.[0-9]+-[0-9]+-cloud-amd64",
+# The kernel of Debian 11, which is the oldest that vesta runs on, Debian 12's own and the one of its
+# backports; cloud = no drivers that QEMU lacks.
+PACKAGES = {"5.10": r"linux-image-5\.10\.[0-9]+-[0-9]+-cloud-amd64",
+            "6.1": r"linux-image-6\.1\.[0-9]+-[0-9]+-cloud-amd64",
             "6.12": r"linux-image-6\.12\.[0-9]+\+deb12-cloud-amd64"}
+OTHER_RELEASE = {"5.10": "bullseye"}  # than that of this machine
+KERNELS = os.path.join(ROOT, "build", "kernels")
 SHARE_POINTS, COMPLETE_PERCENT = 8, 97
 SECONDS = 5
 
@@ -36,7 +41,8 @@ if grep -q ' bpf_loop$' /proc/kallsyms; then echo "bpf_loop yes"; else echo "bpf
 
 RECORD = f"""
 /vesta doctor --state-dir /state; echo "doctor ended with $?"
-/vesta record --frequency 99 --state-dir /state -o /out/split.pb.gz -o /out/split.folded \\
+loop=$(grep -q ' bpf_loop$' /proc/kallsyms && echo "--unwind-loop bpf_loop")
+/vesta record $loop --frequency 99 --state-dir /state -o /out/split.pb.gz -o /out/split.folded \\
   -- /deep_split {SECONDS} >/out/split.txt
 code=$?
 cat /out/split.txt
@@ -44,13 +50,41 @@ cat /state/last_recording.json >/out/book.json
 dd if=/dev/zero of=/dev/null bs=64k & load=$!
 /vesta record --frequency 99 --duration 3s --state-dir /state -o /out/all.pb.gz || code=$?
 kill $load
+/vesta record --unwind-loop bounded --duration 1s --state-dir /state -o /out/bounded.pb.gz || code=$?
 exit $code
 """
 
 
-def newest_package(pattern):
-    names = subprocess.run(["apt-cache", "pkgnames", "linux-image-6."], capture_output=True,
-                           text=True, check=True).stdout.split()
+def apt_options(release):
+    """For packages of another release than this machine's, which stays as it is."""
+    if release is None:
+        return []
+    folder = os.path.join(KERNELS, release)
+    os.makedirs(f"{folder}/lists/partial", exist_ok=True)
+    os.makedirs(f"{folder}/cache/archives/partial", exist_ok=True)
+    options = []
+    for name, value in (("APT::Sandbox::User", "root"), ("Dir::Etc::sourceparts", "/dev/null"),
+                        ("Dir::Etc::sourcelist", f"{folder}/sources.list"),
+                        ("Dir::State::lists", f"{folder}/lists"),
+                        ("Dir::Cache", f"{folder}/cache")):
+        options += ["-o", f"{name}={value}"]
+    if not glob.glob(f"{folder}/lists/*_Packages*"):
+        sites = subprocess.run(["apt-get", "indextargets", "--format", "$(SITE) $(RELEASE)"],
+                               capture_output=True, text=True, check=True).stdout
+        site = re.search(r"(\S*/debian)/? bookworm$", sites, re.MULTILINE)
+        if not site:
+            raise SystemExit("no source of Debian 12's packages is configured here")
+        with open(f"{folder}/sources.list", "w", encoding="utf-8") as file:
+            file.write("deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] "
+                       f"{site[1]} {release} main\n")
+        subprocess.run(["apt-get", *options, "update", "-q"], check=True,
+                       stdout=subprocess.DEVNULL)
+    return options
+
+
+def newest_package(pattern, options):
+    names = subprocess.run(["apt-cache", *options, "pkgnames", "linux-image-"],
+                           capture_output=True, text=True, check=True).stdout.split()
     for suffix in ("", "-unsigned"):
         found = [name for name in names if re.fullmatch(pattern + suffix, name)]
         if found:
@@ -60,12 +94,13 @@ def newest_package(pattern):
 
 def kernel_image(version):
     """Path of vmlinuz of Debian's newest kernel of this line; downloaded once."""
-    package = newest_package(PACKAGES[version])
-    folder = os.path.join(ROOT, "build", "kernels", package)
+    options = apt_options(OTHER_RELEASE.get(version))
+    package = newest_package(PACKAGES[version], options)
+    folder = os.path.join(KERNELS, package)
     images = glob.glob(f"{folder}/boot/vmlinuz-*")
     if not images:
         os.makedirs(folder, exist_ok=True)
-        subprocess.run(["apt-get", "download", "-q", package], cwd=folder, check=True,
+        subprocess.run(["apt-get", *options, "download", "-q", package], cwd=folder, check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         archive, = glob.glob(f"{folder}/*.deb")
         subprocess.run(["dpkg-deb", "-x", archive, folder], check=True)
@@ -119,7 +154,12 @@ def main():
     parser.add_argument("versions", nargs="*", metavar="VERSION", default=list(PACKAGES),
                         help=f"of {', '.join(PACKAGES)}")
     parser.add_argument("--probe", action="store_true", help="boot without vesta")
+    parser.add_argument("--download", action="store_true", help="boot nothing")
     arguments = parser.parse_args()
+    if arguments.download:
+        for version in arguments.versions:
+            print(kernel_image(version))
+        return 0
     failed = 0
     for version in arguments.versions:
         faults = try_kernel(version, arguments.probe)

@@ -2,7 +2,8 @@
 #
 # Reads tools/packages.txt; with "test" also tools/packages-test.txt. What Debian does not have comes
 # into ~/.cache/vesta: the library of DuckDB, with "test" also playwright, speedscope,
-# schemathesis and Python's duckdb. Quick when all are there. Installing needs root. Services of installed packages are not
+# schemathesis, Python's duckdb, OpenTelemetry's messages and, where Go is new enough, its Collector.
+# Quick when all are there. Installing needs root. Services of installed packages are not
 # started.
 . "$VESTA_ROOT/tools/dev.d/lib/steps.sh"
 . "$VESTA_ROOT/tools/dev.d/lib/duckdb.sh"
@@ -18,4 +19,7 @@ if [ "${1:-}" = test ]; then
   install_store_tools
   . "$VESTA_ROOT/tools/dev.d/lib/api_tools.sh"
   install_api_tools
+  . "$VESTA_ROOT/tools/dev.d/lib/otlp_tools.sh"
+  install_otlp_tools
+  install_collector
 fi

@@ -1,15 +1,15 @@
-# tools/dev fresh [record|test]: prove the README on a bare Debian 12
+# tools/dev fresh [up|test]: prove the README on a bare Debian 12
 #
 # Makes a minimal Debian 12 root with debootstrap in a temporary folder (under $TMPDIR, else
 # /var/tmp; needs about 6 GB), gives it this machine's apt sources, keys, proxy and pip settings,
 # clones the last commit into it and runs the two commands that README.md names there (or the one
-# given).
+# given); `tools/dev up` with --check, which ends it once it shows this machine's functions.
 # Needs root. Everything is unmounted and removed at the end, also after a failure or Ctrl-C.
 # VESTA_TEST_KEEP=1 keeps the folder and says where it is.
 . "$VESTA_ROOT/tools/dev.d/lib/steps.sh"
 
 # The commands that the README tells a new user to run.
-readme_commands() { grep -E '^(\./)?tools/dev (record|test)$' "$VESTA_ROOT/README.md"; }
+readme_commands() { grep -E '^(\./)?tools/dev (up|test)$' "$VESTA_ROOT/README.md"; }
 
 # First mirror of Debian itself in this machine's sources, both file formats.
 mirror() {
@@ -56,6 +56,7 @@ inner() {
   git -c safe.directory='*' clone --quiet "$VESTA_ROOT" "$root/root/vesta"
   while read -r line; do
     [ -z "$wanted" ] || [[ $line == *" $wanted" ]] || continue
+    [[ $line != *" up" ]] || line+=" --check"
     say "in the fresh root: $line"
     started=$SECONDS
     inside "$root" "$line" || code=$?
@@ -65,9 +66,9 @@ inner() {
 }
 
 case ${1:-} in
-  '' | record | test) ;;
+  '' | up | test) ;;
   --inner) inner "$2" "$3"; exit ;;
-  *) die "fresh takes 'record', 'test' or nothing, not '$1'" ;;
+  *) die "fresh takes 'up', 'test' or nothing, not '$1'" ;;
 esac
 [ "$(id -u)" -eq 0 ] || die "fresh needs root: it makes a chroot and mounts /proc, /sys and /dev"
 [ "$(readme_commands | wc -l)" -eq 2 ] || die "README.md must name two commands for a new user"

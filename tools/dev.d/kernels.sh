@@ -1,4 +1,4 @@
-# tools/dev kernels [VERSION]...: record under Debian's kernels 6.1 and 6.12 in QEMU, without KVM
+# tools/dev kernels [VERSION]...: record under Debian's kernels 5.10, 6.1 and 6.12 in QEMU, without KVM
 #
 # Builds, downloads Debian's kernel packages once (into build/kernels), boots each, runs
 # `vesta record` on a program that knows its own shares, and judges the profile. --probe boots

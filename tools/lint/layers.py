@@ -20,7 +20,7 @@ SHAPES = NOUNS + ["src/symbolize", "src/symbolize/index", "src/symbolize/index_b
                   "src/flame"]
 STAGES = ["src/agent/process", "src/agent/unwind", "src/agent/runtime", "src/agent/aggregate",
           "src/agent/limits", "src/agent/naming"]
-SERVER = ["src/store", "src/store/memory", "src/store/index", "src/store/duck", "src/store/disk",
+SERVER = ["src/batch", "src/spool", "src/uplink", "src/store", "src/store/memory", "src/store/index", "src/store/duck", "src/store/symbols", "src/store/disk",
           "src/ingest", "src/query", "src/client", "src/server"]
 
 # folder -> folders that it may include, lower layers first
@@ -33,21 +33,28 @@ MAY_SEE = {
     "src/profile": GROUND,
     "src/object": GROUND,
     "src/dwarf": ["src/base"],
-    "src/symbolize": NOUNS,
+    # asks debuginfod servers for files
+    "src/symbolize": NOUNS + ["src/client"],
     "src/symbolize/index": ["src/base", "src/dwarf"],
     "src/symbolize/index_build": NOUNS + ["src/symbolize", "src/symbolize/index"],
-    "src/wire": NOUNS,
+    "src/wire": NOUNS + ["src/batch"],
     "src/flame": NOUNS,
-    "src/store": GROUND + ["src/profile"],
+    "src/batch": ["src/profile"],
+    "src/book": ["src/base"],
+    "src/store": GROUND + ["src/profile", "src/batch"],
     "src/store/memory": GROUND + ["src/profile", "src/store"],
     "src/store/contract": GROUND + ["src/profile", "src/store", "src/store/memory"],
     "src/store/index": GROUND + ["src/profile", "src/store"],
     "src/store/duck": GROUND + ["src/store"],
-    "src/store/disk": GROUND + ["src/profile", "src/store", "src/store/index", "src/store/duck"],
+    "src/store/symbols": GROUND + ["src/store", "src/store/index"],
+    "src/store/disk": GROUND + ["src/profile", "src/store", "src/store/index", "src/store/duck",
+                                "src/store/symbols"],
     "src/ingest": NOUNS + ["src/wire", "src/store"],
     "src/query": NOUNS + ["src/flame", "src/store"],
     "src/client": GROUND,
-    "src/server": SHAPES + ["src/page", "ui", "src/store", "src/ingest", "src/query"],
+    "src/spool": ["src/base"],
+    "src/uplink": GROUND + ["src/profile", "src/batch", "src/book", "src/wire", "src/spool", "src/client"],
+    "src/server": SHAPES + ["src/batch", "src/book", "src/page", "ui", "src/store", "src/ingest", "src/query"],
     "ui": [],  # the built page as bytes; tools/lint/page.py has the layers inside
     "src/page": NOUNS + ["src/wire", "src/flame"],
     "src/agent/process": SHAPES,
@@ -59,8 +66,13 @@ MAY_SEE = {
     # asks the images for their files
     "src/agent/naming": SHAPES + ["src/agent/process"],
     "src/agent/source": SHAPES + STAGES,
-    "src/agent": SHAPES + STAGES + ["src/agent/source"],
-    "src/cli": SHAPES + STAGES + ["src/agent/source", "src/agent", "src/page", "ui"] + SERVER,
+    "src/agent": SHAPES + STAGES + ["src/batch", "src/agent/source"],
+    # what the user asks for
+    "src/cli/settings": ["src/base", "src/wire"],
+    # what runs for as long as it is left on: the agent, the store, and what joins the two
+    "src/cli/always_on": SHAPES + STAGES + ["src/book", "src/agent/source", "src/agent", "src/cli/settings"] + SERVER,
+    "src/cli": SHAPES + STAGES + ["src/book", "src/agent/source", "src/agent", "src/page", "ui", "src/cli/settings",
+                                  "src/cli/always_on"] + SERVER,
     "test/support": SHAPES + STAGES,
     "test/programs": [],
     "bench": SHAPES + STAGES + ["src/agent/source", "src/agent"] + SERVER,
@@ -82,24 +94,28 @@ ADAPTERS = [
     (r"zlib\.h", ["src/wire", "src/object"]),
     (r"zstd\.h", ["src/object", "src/wire", "src/store/index"]),
     (r"lzma\.h", ["src/symbolize/debug_file"]),
-    (r"curl/.*", ["src/symbolize/debug_file", "src/client"]),
+    (r"curl/.*", ["src/client"]),
     (r"microhttpd\.h|gnutls/.*", ["src/server"]),
     (r"re2/.*", ["src/query"]),
     (r".*duckdb\.h", ["src/store/duck"]),
     (r"(libiberty/)?demangle\.h|cxxabi\.h", ["src/symbolize"]),
-    (r"xxhash\.h", ["src/object", "src/symbolize/index", "src/store/index", "src/store/disk",
-                      "src/cli"]),
+    (r"xxhash\.h", ["src/object", "src/spool", "src/symbolize/index", "src/store/index", "src/store/disk",
+                      "src/store/symbols", "src/cli"]),
     (r"(Zydis|Zycore)/.*", ["src/object"]),
     (r"elfutils/.*|gelf\.h|libelf\.h|dwarf\.h|libdw.*", None),
     (r"gtest/.*|gmock/.*", None),
 ]
 # (file, header) -> why this file sees a header that ADAPTERS gives to another folder
 EXTRA_HEADERS = {
+    ("src/spool/spool_fixture.h", "gtest/gtest.h"):
+        "a fixture that several tests beside it share",
+    ("src/uplink/uplink_fixture.h", "gtest/gtest.h"):
+        "a fixture that several tests beside it share",
     ("src/store/disk/store_fixture.h", "gtest/gtest.h"):
         "a fixture that several tests beside it share",
 }
 
-PURE = ["src/profile", "src/object", "src/dwarf", "src/wire", "src/flame", "src/page",
+PURE = ["src/profile", "src/batch", "src/object", "src/dwarf", "src/wire", "src/flame", "src/page",
         "src/store/index", "src/ingest", "src/query",
         "bpf/unwind", "abi"]
 IMPURE_HEADERS = re.compile(
@@ -205,9 +221,10 @@ SELF_TEST = [  # path, text, what the only violation says; None = allowed
     ("src/base/a.cc", '#include "src/profile/frame.h"', "src/base must not see src/profile"),
     ("src/wire/a.cc", '#include "src/flame/top.h"', "src/wire must not see src/flame"),
     ("src/agent/process/a.cc", '#include "src/agent/source/probe.h"', "must not see src/agent/source"),
-    ("src/agent/agent.cc", '#include "src/cli/options.h"', "src/agent must not see src/cli"),
+    ("src/agent/agent.cc", '#include "src/cli/settings/options.h"', "src/agent must not see src/cli"),
     ("src/cli/a.cc", '#include "src/agent/source/probe.h"', None),
     ("src/cli/a.cc", '#include "options.h"', "not written from the root"),
+    ("src/cli/always_on/a.cc", '#include "src/cli/output.h"', "must not see src/cli"),
     ("src/new/a.cc", '#include "src/base/result.h"', "not in MAY_SEE"),
     ("bpf/a.bpf.c", '#include "src/base/result.h"', "bpf must not see src/base"),
     ("bpf/a.bpf.c", "#include <bpf/bpf_helpers.h>", None),

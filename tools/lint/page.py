@@ -2,7 +2,8 @@
 
     tools/lint/page.py [--self-test]
 
-The layers, lowest first: base, model, engine, widgets, pages; each sees itself and those below it.
+The layers, lowest first: base, model, engine, api, widgets, pages; each sees itself and those below
+it. Only api asks a network, and only one file sees uPlot.
 No file sees itself by way of others, types included.
 Types are checked by tsc (ui/tsconfig.json).
 """
@@ -12,7 +13,10 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LAYERS = ["ui/src/base", "ui/src/model", "ui/src/engine", "ui/src/widgets", "ui/src/pages"]
+LAYERS = ["ui/src/base", "ui/src/model", "ui/src/engine", "ui/src/api", "ui/src/widgets",
+          "ui/src/pages"]
+ASKS_NETWORK = "ui/src/api"
+SEES_UPLOT = "ui/src/widgets/time_chart.ts"
 # What runs in the worker, too, or is pure: no element, no clock, no request.
 PURE = LAYERS[:2]
 WORKER = LAYERS[:3]
@@ -31,7 +35,7 @@ FORBIDDEN = [  # pattern, what is wrong with it
     (r"\bconsole\.", "writes to the console"),
     (r"(?<![.\w])(?<!private )(fetch|importScripts)\(|\b(window|self|globalThis)\.fetch\b|"
      r"\bXMLHttpRequest\b|\bWebSocket\b|\bsendBeacon\b|\bEventSource\b",
-     "asks the network; the page is one file"),
+     "asks the network; only ui/src/api does"),
 ]
 IN_PURE = [(r"\bMath\.random\b|\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|\bsetTimeout\(",
             "a pure folder has no clock and no chance")]
@@ -58,6 +62,8 @@ def check_import(path, name):
         return None
     if name == "worker-source":
         return None if here in LAYERS[3:] else "only a page starts the worker"
+    if name == "uplot":
+        return None if path == SEES_UPLOT else f"only {SEES_UPLOT} sees it"
     if not name.startswith("."):
         return f'"{name}" is not of this tree: the page has no dependency'
     there = layer_of(posixpath.normpath(posixpath.join(posixpath.dirname(path), name)))
@@ -133,6 +139,8 @@ def check(path, text):
             yield f"{path}: {wrong}"
     yield from check_forbidden(path, text, [rule for rule in FORBIDDEN if "@ts" in rule[0]])
     rules = [rule for rule in FORBIDDEN if "@ts" not in rule[0]]
+    if layer_of(path) == ASKS_NETWORK:
+        rules = [rule for rule in rules if "fetch" not in rule[0]]
     test = path.endswith(".test.ts")
     if not test:
         rules += IN_PURE if layer_of(path) in PURE else []
@@ -162,6 +170,10 @@ SELF_TEST = [  # path, text, what the only violation says; None = allowed
     ("ui/src/pages/a.ts", "let a;", "new line"),
     ("ui/src/pages/a.ts", "//" + "a" * 99 + "\n", "101 columns"),
     ("ui/src/pages/a.ts", 'const a = fetch("b");\n', "network"),
+    ("ui/src/api/a.ts", 'const a = fetch("b");\n', None),
+    ("ui/src/api/a.ts", 'import { a } from "../widgets/b";\n', "must not see ui/src/widgets"),
+    ("ui/src/widgets/time_chart.ts", 'import uPlot from "uplot";\n', None),
+    ("ui/src/widgets/a.ts", 'import uPlot from "uplot";\n', "only ui/src/widgets/time_chart.ts"),
     ("ui/src/pages/a.ts", "  private fetch(a: number) {\n    this.fetch(1);\n  }\n", None),
     ("ui/src/model/a.ts", "const a = Date.now();\n", "no clock"),
     ("ui/src/engine/a.ts", "document.body.append(a);\n", "worker"),

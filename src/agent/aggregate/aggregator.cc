@@ -50,6 +50,7 @@ void Aggregator::Add(ThreadId thread, std::span<const profile::Frame> leaf_first
     row_index_.emplace(key, row);
     rows_.push_back({thread, stack, stop_reason, value});
   }
+  ++rows_[row].count;
   if (kept_time_mono_ns != 0) KeepTime(row, value, kept_time_mono_ns);
   ++book_.kept;
   ++book_.kept_by_stop_reason[stop_reason];
@@ -88,6 +89,14 @@ void Aggregator::Clear() {
   rows_.clear();
   times_.clear();
   row_index_.clear();
+  // What is kept for the next samples must leave room for them.
+  if (memory_bytes() <= memory_bytes_max_ / 4) return;
+  stacks_ = StackTrie();
+  threads_.shrink_to_fit();
+  rows_.shrink_to_fit();
+  times_.shrink_to_fit();
+  decltype(thread_index_)().swap(thread_index_);
+  decltype(row_index_)().swap(row_index_);
 }
 
 }  // namespace vesta::agent::aggregate

@@ -35,6 +35,7 @@ struct Row {
   NodeId stack;
   abi_stop_reason stop_reason = ABI_STOP_ROOT;
   uint64_t value = 0;  // sum of value * weight, in the source's unit
+  uint64_t count = 0;  // samples
 };
 
 // When a part of a row's value was sampled.
@@ -75,6 +76,11 @@ class Aggregator {
   const AggregatorBook& book() const { return book_; }
   void SetMemoryLimit(size_t memory_bytes_max) { memory_bytes_max_ = memory_bytes_max; }
   size_t memory_bytes() const;
+  // Whether rows should be taken away and cleared before memory, or that for times, is short.
+  bool IsCrowded() const {
+    return memory_bytes() >= memory_bytes_max_ / 2 ||
+           times_.size() * sizeof(TimedValue) >= memory_bytes_max_ / 32;
+  }
 
   // Marks, by id, each image that a stack names.
   void MarkImages(std::vector<bool>& needed) const;

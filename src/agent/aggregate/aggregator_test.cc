@@ -22,6 +22,7 @@ TEST(AggregatorTest, SumsEqualSamplesOfOneThread) {
   aggregator.Add(thread, StackOf({1, 2}), ABI_STOP_ROOT, 3);
   ASSERT_EQ(aggregator.rows().size(), 1u);
   EXPECT_EQ(aggregator.rows()[0].value, 4u);
+  EXPECT_EQ(aggregator.rows()[0].count, 2u);
   EXPECT_EQ(aggregator.thread(aggregator.rows()[0].thread).name, "worker");
 }
 
@@ -113,6 +114,24 @@ TEST(AggregatorTest, KeepsTimesWhereTheyMatterAndThereIsRoom) {
   EXPECT_EQ(aggregator.book().kept, 100'002u);  // no sample is lost for its time
   aggregator.Clear();
   EXPECT_TRUE(aggregator.times().empty());
+}
+
+TEST(AggregatorTest, IsCrowdedBeforeAnythingIsDroppedAndRoomyAfterClear) {
+  Aggregator few_stacks(1 << 20);
+  const ThreadId thread = few_stacks.InternThread(0, 1, 1, "t");
+  while (!few_stacks.IsCrowded()) few_stacks.Add(thread, StackOf({1}), ABI_STOP_ROOT, 1, 100);
+  EXPECT_EQ(few_stacks.book().times_dropped, 0u);
+  EXPECT_GT(few_stacks.times().size(), 1000u);
+
+  Aggregator many_stacks(1 << 20);
+  const ThreadId other = many_stacks.InternThread(0, 1, 1, "t");
+  for (uint64_t i = 0; !many_stacks.IsCrowded(); ++i) {
+    many_stacks.Add(other, StackOf({i, 1}), ABI_STOP_ROOT, 1);
+  }
+  EXPECT_EQ(many_stacks.book().dropped_memory, 0u);
+  many_stacks.Clear();
+  EXPECT_LE(many_stacks.memory_bytes(), size_t{1 << 18});
+  EXPECT_FALSE(many_stacks.IsCrowded());
 }
 
 }  // namespace

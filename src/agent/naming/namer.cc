@@ -44,7 +44,7 @@ uint64_t NowMonoNs() {
 
 uint64_t NowUnixS() { return static_cast<uint64_t>(std::max<time_t>(::time(nullptr), 0)); }
 
-bool HasIndex(process::ImageKind kind) { return kind == process::ImageKind::kElf; }
+bool MayHaveIndex(process::ImageKind kind) { return kind == process::ImageKind::kElf; }
 
 // Two files of one build id whose code lies elsewhere do not share an index.
 std::string ContentOf(const process::Image& image) {
@@ -75,7 +75,7 @@ Namer::Entry* Namer::EntryOf(ImageId id) {
   if (id.value() >= by_image_.size()) by_image_.resize(id.value() + 1);
   Entry*& known = by_image_[id.value()];
   const process::Image& image = images_.image(id);
-  if (known != nullptr || !HasIndex(image.kind)) return known;
+  if (known != nullptr || !MayHaveIndex(image.kind)) return known;
   const std::string content = ContentOf(image);
   const auto [place, is_new] = entries_.try_emplace(content);
   known = &place->second;
@@ -287,9 +287,23 @@ bool Namer::WaitIdle(uint64_t until_mono_ns, const KeepWaiting& keep_waiting) {
   return false;
 }
 
+bool Namer::IsStillToCome(const Entry& entry) {
+  return entry.state != State::kReady && entry.state != State::kNone;
+}
+
+bool Namer::IsPending(ImageId image) {
+  const Entry* entry = EntryOf(image);
+  return entry != nullptr && IsStillToCome(*entry);
+}
+
+bool Namer::HasIndex(ImageId image) {
+  const Entry* entry = EntryOf(image);
+  return entry != nullptr && entry->state == State::kReady;
+}
+
 size_t Namer::pending_count() const {
   return static_cast<size_t>(std::count_if(entries_.begin(), entries_.end(), [](const auto& known) {
-    return known.second.state != State::kReady && known.second.state != State::kNone;
+    return IsStillToCome(known.second);
   }));
 }
 

@@ -90,6 +90,10 @@ class Namer {
   // The number will stand for another image.
   void Forget(profile::ImageId image);
 
+  // Whether better names than now may come: the image's index is still to be made.
+  bool IsPending(profile::ImageId image);
+  // Whether Name answers from an index.
+  bool HasIndex(profile::ImageId image);
   // Images whose index is still to come.
   size_t pending_count() const;
   // CPU time of all building processes so far.
@@ -123,6 +127,7 @@ class Namer {
     std::unique_ptr<ForeignRoot> root;  // where its debug files may lie, until it is built
   };
 
+  static bool IsStillToCome(const Entry& entry);
   // Null for what has no index; looks into the cache the first time.
   Entry* EntryOf(profile::ImageId image);
   void LearnWanted();

@@ -157,8 +157,9 @@ Result<void> SymbolCache::OpenFolder() {
                      ", who could give wrong names: chown it, or give another folder");
   }
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return Error(ErrorCode::kPermission,
-                 path + " can be written by other users, who could give wrong names: chmod 700 it");
+    return Error(ErrorCode::kPermission, path +
+                                             " can be written by other users, who could give wrong "
+                                             "names: name a folder of its own (mode 700)");
   }
   if (::faccessat(folder_fd_, ".", W_OK | X_OK, AT_EACCESS) != 0) {
     return base::ErrnoError("writing to " + path, errno);

@@ -95,7 +95,7 @@ TEST_F(SymbolCacheTest, FoldersThatOthersControlAreRefused) {
   const std::string path = folder_.Path("symbols");
   ASSERT_EQ(::mkdir(path.c_str(), 0700), 0);
   ASSERT_EQ(::chmod(path.c_str(), 0777), 0);
-  EXPECT_NE(SymbolCache(OptionsOf()).refused_why().find("chmod 700"), std::string::npos);
+  EXPECT_NE(SymbolCache(OptionsOf()).refused_why().find("mode 700"), std::string::npos);
   ASSERT_EQ(::chmod(path.c_str(), 0770), 0);
   EXPECT_FALSE(SymbolCache(OptionsOf()).has_folder());
   ASSERT_EQ(::chmod(path.c_str(), 0700), 0);

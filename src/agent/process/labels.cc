@@ -5,18 +5,15 @@
 
 #include "src/agent/process/cgroup_parser.h"
 #include "src/agent/process/maps_parser.h"
+#include "src/base/ascii.h"
 #include "src/base/utf8.h"
 
 namespace vesta::agent::process {
 namespace {
 
-constexpr size_t kShortContainerId = 12;
+using base::Trim;
 
-std::string_view Trim(std::string_view text) {
-  const size_t start = text.find_first_not_of(" \t");
-  if (start == std::string_view::npos) return {};
-  return text.substr(start, text.find_last_not_of(" \t") - start + 1);
-}
+constexpr size_t kShortContainerId = 12;
 
 // First value of a variable, as getenv(3) would find it.
 std::string_view FindVariable(std::string_view environ, std::string_view name) {
@@ -81,6 +78,14 @@ ResourceAttributes ParseResourceAttributes(std::string_view text) {
   return attributes;
 }
 
+bool IsNo(std::string_view word) {
+  return word == "off" || word == "0" || word == "no" || word == "false";
+}
+
+bool IsYes(std::string_view word) {
+  return word == "on" || word == "1" || word == "yes" || word == "true";
+}
+
 std::string_view ProgramOf(std::string_view executable) {
   const size_t slash = executable.rfind('/');
   return slash == std::string_view::npos ? executable : executable.substr(slash + 1);
@@ -132,6 +137,9 @@ Labels MakeLabels(const LabelSources& sources) {
 
   Labels labels;
   labels.known = true;
+  const std::string profile = base::LowerCase(Trim(FindVariable(sources.environ, "VESTA_PROFILE")));
+  labels.opted_out = IsNo(profile);
+  labels.opt_out_unclear = !profile.empty() && !IsNo(profile) && !IsYes(profile);
   labels.container_id = CleanLabel(cgroup.container_id);
   labels.pod_uid = cgroup.pod_uid;
   labels.unit = CleanLabel(cgroup.unit);

@@ -38,6 +38,8 @@ struct Labels {
   // It was gone before that: what a process told that it was forked from, which is assumed to hold
   // for the child as well; `executable` is its own. Neither: only `executable` may be set.
   bool inherited = false;
+  bool opted_out = false;        // VESTA_PROFILE=off in its environment: it is not to be sampled
+  bool opt_out_unclear = false;  // VESTA_PROFILE is there and no word for yes or no: it is sampled
   friend auto operator<=>(const Labels&, const Labels&) = default;
 };
 
@@ -48,7 +50,7 @@ struct LabelSources {
   std::string_view environ;     // text of /proc/PID/environ
 };
 
-// Everything in the environment except the two variables is ignored and not kept.
+// Everything in the environment except the three variables is ignored and not kept.
 // Errors: none; a source that is empty or damaged gives nothing, and the next rule speaks.
 Labels MakeLabels(const LabelSources& sources);
 

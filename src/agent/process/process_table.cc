@@ -15,8 +15,6 @@ using profile::ImageId;
 
 // A program cannot be loaded and end within this time of its exec, but for the smallest.
 constexpr uint64_t kExecExitNs = 200'000;
-// How far back we look for a process that can still be asked.
-constexpr size_t kAncestorsMax = 8;
 // Labels are read again when they are this old: of a process that hands them down to one that is
 // gone, and of one that is sampled. One reading costs four files of /proc.
 constexpr uint64_t kLabelsFreshNs = 250'000'000;
@@ -51,22 +49,13 @@ ProcessTable::ProcessTable(const ProcView& proc, ImageStore& images, Options opt
     : proc_(proc),
       images_(images),
       options_(options),
-      mappings_left_(options.mappings_total_max),
-      tasks_(options.tasks_max) {
+      list_({options.mappings_max, options.mappings_total_max, options.processes_max,
+             options.exited_max, options.exit_grace_ns}),
+      tasks_(options.tasks_max, options.exclusion_rule) {
   images_.SetMappingFinder([this](ImageId image) { return FindMapping(image); });
 }
 
 ProcessTable::~ProcessTable() { images_.SetMappingFinder(nullptr); }
-
-Process* ProcessTable::Get(uint32_t pid) {
-  const auto found = processes_.find(pid);
-  return found == processes_.end() ? nullptr : &found->second;
-}
-
-const Process* ProcessTable::Find(uint32_t pid) const {
-  const auto found = processes_.find(pid);
-  return found == processes_.end() ? nullptr : &found->second;
-}
 
 ProcessCounters ProcessTable::counters() const {
   ProcessCounters counters = counters_;
@@ -74,22 +63,10 @@ ProcessCounters ProcessTable::counters() const {
   return counters;
 }
 
-std::vector<uint32_t> ProcessTable::TakeChanged() {
-  std::vector<uint32_t> pids(changed_.begin(), changed_.end());
-  changed_.clear();
-  return pids;
-}
-
 Process* ProcessTable::NewProcess(uint32_t pid) {
-  if (processes_.size() >= options_.processes_max) {
-    ++counters_.processes_beyond_limit;
-    return nullptr;
-  }
-  Process& process =
-      processes_.try_emplace(pid, pid, options_.mappings_max, mappings_left_).first->second;
-  process.serial = serial_next_++;
-  changed_.insert(pid);
-  return &process;
+  Process* process = list_.Add(pid);
+  if (process == nullptr) ++counters_.processes_beyond_limit;
+  return process;
 }
 
 // --- What /proc says ---------------------------------------------------------------------------
@@ -103,10 +80,10 @@ void ProcessTable::Scan() {
   }
   for (const uint32_t pid : *pids) ReadFromProc(pid, KernelThreads::kSkip);
   std::sort(pids->begin(), pids->end());
-  for (auto& [pid, process] : processes_) {
+  for (auto& [pid, process] : list_.newest()) {
     if (!process.exited && process.known_mono_ns < start_mono_ns &&
         !std::binary_search(pids->begin(), pids->end(), pid)) {
-      MarkExited(process, start_mono_ns);
+      list_.MarkExited(process, start_mono_ns);
     }
   }
 }
@@ -125,7 +102,7 @@ ProcessTable::Read ProcessTable::ReadFromProc(uint32_t pid, KernelThreads kernel
   if (stat->is_kernel_thread && kernel_threads == KernelThreads::kSkip) return Read::kDone;
   if (IsZombie(*stat) && stat->thread_count <= 1) return Read::kGone;
   const uint64_t start_boot_ns = stat->start_boot_ticks * proc_.TickNs();
-  Process* process = Get(pid);
+  Process* process = list_.Get(pid);
   if (process != nullptr && !SameStart(*process, start_boot_ns, false)) {
     ++counters_.pids_reused_unseen;
     Retire(*process);
@@ -170,7 +147,7 @@ void ProcessTable::ReadMappings(Process& process, const std::string& maps) {
   if (std::equal(old.begin(), old.end(), now.begin(), now.end())) return;
   process.mappings = std::move(mappings);
   process.mappings_share.Take(process.mappings.all().size());
-  changed_.insert(process.pid);
+  list_.NoteChange(process.pid);
 }
 
 ResolvedMapping ProcessTable::ResolveAnonymous(Process& process, const MapsEntry& entry,
@@ -211,14 +188,15 @@ ProcessTable::Read ProcessTable::ReadWithBackOff(uint32_t pid) {
 }
 
 bool ProcessTable::EnsureKnown(uint32_t pid) {
-  return Get(pid) != nullptr || (ReadWithBackOff(pid) == Read::kDone && Get(pid) != nullptr);
+  return list_.Get(pid) != nullptr ||
+         (ReadWithBackOff(pid) == Read::kDone && list_.Get(pid) != nullptr);
 }
 
 bool ProcessTable::Rescan(uint32_t pid) {
   const Read read = ReadFromProc(pid, KernelThreads::kKeep);
   if (read == Read::kGone) {
-    Process* process = Get(pid);
-    if (process != nullptr && !process->exited) MarkExited(*process, proc_.NowMonoNs());
+    Process* process = list_.Get(pid);
+    if (process != nullptr && !process->exited) list_.MarkExited(*process, proc_.NowMonoNs());
   }
   return read == Read::kDone;
 }
@@ -227,11 +205,11 @@ bool ProcessTable::Rescan(uint32_t pid) {
 
 void ProcessTable::Apply(const ProcessEvent& event) {
   std::visit([&](const auto& what) { Apply(what, event.time_mono_ns); }, event.what);
-  if (departed_.size() > options_.exited_max) DropDeparted(departed_.front().drop_mono_ns);
+  list_.BoundDeparted();
 }
 
 void ProcessTable::Apply(const MmapEvent& event, uint64_t time_mono_ns) {
-  Process* process = Get(event.pid);
+  Process* process = list_.Get(event.pid);
   if (process == nullptr) {
     ReadWithBackOff(event.pid);
     return;
@@ -250,11 +228,11 @@ void ProcessTable::Apply(const MmapEvent& event, uint64_t time_mono_ns) {
     process->owner.ancestor_pid = LivingAncestorOf(*process);
     resolved = images_.Resolve(process->owner, *entry);
   }
-  if (AddMapping(*process, process->mappings, *entry, resolved)) changed_.insert(event.pid);
+  if (AddMapping(*process, process->mappings, *entry, resolved)) list_.NoteChange(event.pid);
 }
 
 void ProcessTable::Apply(const CommEvent& event, uint64_t time_mono_ns) {
-  Process* process = Get(event.pid);
+  Process* process = list_.Get(event.pid);
   if (process == nullptr) {
     if (!event.is_exec) return;
     // All that a new program maps is still to come, so /proc need not be asked.
@@ -286,7 +264,7 @@ void ProcessTable::Apply(const CommEvent& event, uint64_t time_mono_ns) {
 }
 
 void ProcessTable::Apply(const ForkEvent& event, uint64_t time_mono_ns) {
-  Process* child = Get(event.pid);
+  Process* child = list_.Get(event.pid);
   const bool is_known = child != nullptr && time_mono_ns < child->known_mono_ns;
   if (is_known) return;
   if (event.pid == event.parent_pid) {
@@ -322,7 +300,7 @@ void ProcessTable::Apply(const ForkEvent& event, uint64_t time_mono_ns) {
 }
 
 void ProcessTable::Apply(const ExitEvent& event, uint64_t time_mono_ns) {
-  Process* process = Get(event.pid);
+  Process* process = list_.Get(event.pid);
   if (process == nullptr || process->exited || time_mono_ns < process->known_mono_ns) return;
   if (event.tid == event.pid && ExitWasOfAnExec(*process, time_mono_ns)) return;
   if (process->thread_count > 0) --process->thread_count;
@@ -331,7 +309,8 @@ void ProcessTable::Apply(const ExitEvent& event, uint64_t time_mono_ns) {
     // Other threads may run on. If their exits were lost, nothing will tell.
     if (process->thread_count > 0) leaderless_[event.pid] = time_mono_ns + options_.exit_grace_ns;
   }
-  if (process->leader_exited && process->thread_count == 0) MarkExited(*process, time_mono_ns);
+  if (process->leader_exited && process->thread_count == 0)
+    list_.MarkExited(*process, time_mono_ns);
 }
 
 // When a program gains rights by its exec (set-uid, capabilities), or its user may not read it,
@@ -356,7 +335,7 @@ void ProcessTable::StartGeneration(Process& process, uint64_t time_mono_ns, uint
   process.exec_id = exec_id;
   process.exec_id_mono_ns = std::max(process.exec_id_mono_ns, time_mono_ns);
   process.generation_mono_ns = time_mono_ns;
-  changed_.insert(process.pid);
+  list_.NoteChange(process.pid);
   // Labels that were read later are those of the new program already.
   if (process.labels_mono_ns > time_mono_ns) return;
   process.labels = nullptr;
@@ -375,31 +354,7 @@ void ProcessTable::ForgetCode(Process& process, uint64_t time_mono_ns) {
 
 // --- Time and departure --------------------------------------------------------------------------
 
-void ProcessTable::MarkExited(Process& process, uint64_t time_mono_ns) {
-  process.exited = true;
-  changed_.insert(process.pid);
-  departed_.push_back({process.pid, process.serial, time_mono_ns + options_.exit_grace_ns});
-}
-
-void ProcessTable::Retire(Process& process) {
-  if (!process.exited) MarkExited(process, proc_.NowMonoNs());
-  const uint32_t pid = process.pid;
-  const uint64_t serial = process.serial;
-  retired_.insert_or_assign(serial, std::move(process));
-  processes_.erase(pid);
-}
-
-void ProcessTable::DropDeparted(uint64_t now_mono_ns) {
-  while (!departed_.empty() && departed_.front().drop_mono_ns <= now_mono_ns) {
-    const Departed gone = departed_.front();
-    departed_.pop_front();
-    retired_.erase(gone.serial);
-    const auto found = processes_.find(gone.pid);
-    if (found != processes_.end() && found->second.serial == gone.serial && found->second.exited) {
-      processes_.erase(found);
-    }
-  }
-}
+void ProcessTable::Retire(Process& process) { list_.Retire(process, proc_.NowMonoNs()); }
 
 void ProcessTable::CheckLeaderless(uint64_t now_mono_ns) {
   for (auto entry = leaderless_.begin(); entry != leaderless_.end();) {
@@ -407,7 +362,7 @@ void ProcessTable::CheckLeaderless(uint64_t now_mono_ns) {
       ++entry;
       continue;
     }
-    Process* process = Get(entry->first);
+    Process* process = list_.Get(entry->first);
     if (process != nullptr && process->leader_exited && !process->exited) {
       const auto text = proc_.Read(entry->first, ProcFile::kStat);
       const auto stat = text.ok() ? ParseStat(*text) : base::Result<ProcStat>(text.error());
@@ -417,14 +372,14 @@ void ProcessTable::CheckLeaderless(uint64_t now_mono_ns) {
         ++entry;
         continue;
       }
-      MarkExited(*process, now_mono_ns);
+      list_.MarkExited(*process, now_mono_ns);
     }
     entry = leaderless_.erase(entry);
   }
 }
 
 void ProcessTable::Advance(uint64_t now_mono_ns) {
-  DropDeparted(now_mono_ns);
+  list_.DropDeparted(now_mono_ns);
   if (!leaderless_.empty()) CheckLeaderless(now_mono_ns);
   if (!resync_wanted_ || now_mono_ns < resync_next_mono_ns_) return;
   // Losses in a row mean that we are too slow already: read less often.
@@ -450,7 +405,7 @@ void ProcessTable::NoteStart(Process& process, uint64_t start_boot_ns, bool is_e
   process.start_boot_ns = start_boot_ns;
   process.start_is_exact = is_exact;
   images_.SetOwnerStart(process.owner, start_boot_ns);
-  changed_.insert(process.pid);
+  list_.NoteChange(process.pid);
   if (process.task != TaskId()) tasks_.SetStart(process.task, start_boot_ns);
 }
 
@@ -472,32 +427,27 @@ void ProcessTable::NoteExec(Process& process, uint32_t exec_id, uint64_t observe
   }
   process.exec_id = exec_id;
   process.exec_id_mono_ns = observed_mono_ns;
-  changed_.insert(process.pid);
-}
-
-Process* ProcessTable::FindRetired(uint32_t pid, uint64_t start_boot_ns) {
-  for (auto& [serial, process] : retired_) {
-    if (process.pid == pid && SameStart(process, start_boot_ns, true)) return &process;
-  }
-  return nullptr;
+  list_.NoteChange(process.pid);
 }
 
 Process* ProcessTable::IncarnationOf(const SampledThread& thread) {
-  Process* process = Get(thread.pid);
+  Process* process = list_.Get(thread.pid);
   if (process == nullptr) return nullptr;
   if (!SameStart(*process, thread.start_boot_ns, true)) {
     if (thread.start_boot_ns < process->start_boot_ns) {
-      return FindRetired(thread.pid, thread.start_boot_ns);
+      return list_.FindRetired([&](const Process& retired) {
+        return retired.pid == thread.pid && SameStart(retired, thread.start_boot_ns, true);
+      });
     }
     ++counters_.pids_reused_unseen;
     Retire(*process);
     ReadWithBackOff(thread.pid);
-    process = Get(thread.pid);
+    process = list_.Get(thread.pid);
     if (process == nullptr || !SameStart(*process, thread.start_boot_ns, true)) return nullptr;
   }
   NoteStart(*process, thread.start_boot_ns, true);
   NoteExec(*process, thread.exec_id, thread.time_mono_ns);
-  return Get(thread.pid);
+  return list_.Get(thread.pid);
 }
 
 void ProcessTable::NoteExecId(uint32_t pid, uint32_t exec_id, uint64_t start_boot_ns,
@@ -508,7 +458,7 @@ void ProcessTable::NoteExecId(uint32_t pid, uint32_t exec_id, uint64_t start_boo
 // --- Names ---------------------------------------------------------------------------------------
 
 bool ProcessTable::EnsureLabels(uint32_t pid) {
-  Process* process = Get(pid);
+  Process* process = list_.Get(pid);
   if (process == nullptr) return false;
   if (process->labels == nullptr) ReadLabels(*process);
   return process->labels->known;
@@ -538,7 +488,9 @@ std::optional<Labels> ProcessTable::ReadOwnLabels(Process& process) {
 void ProcessTable::ReadLabels(Process& process) {
   const uint64_t now_mono_ns = proc_.NowMonoNs();
   std::optional<Labels> labels = ReadOwnLabels(process);
-  if (!labels) {
+  if (labels) {
+    if (labels->opt_out_unclear) ++counters_.opt_outs_unclear;
+  } else {
     std::string_view path;
     if (process.first_path != nullptr) path = *process.first_path;
     if (const auto ancestor = LabelsOfAncestor(process)) {
@@ -568,48 +520,33 @@ void ProcessTable::RefreshLabels(Process& process, uint64_t age_ns_max) {
   process.task = TaskId();
 }
 
-Process* ProcessTable::ParentOf(const Process& process) {
-  if (process.parent_pid == 0) return nullptr;
-  Process* parent = Get(process.parent_pid);
-  if (parent != nullptr && parent->serial == process.parent_serial) return parent;
-  const auto retired = retired_.find(process.parent_serial);
-  return retired == retired_.end() ? nullptr : &retired->second;
-}
-
 // What the nearest process tells that it was forked from and that is known; null without one.
 std::shared_ptr<const Labels> ProcessTable::LabelsOfAncestor(const Process& process) {
-  Process* ancestor = ParentOf(process);
-  for (size_t i = 0; ancestor != nullptr && i < kAncestorsMax; ++i) {
-    RefreshLabels(*ancestor, kLabelsFreshNs);
-    if (ancestor->labels != nullptr && (ancestor->labels->known || ancestor->labels->inherited)) {
-      return ancestor->labels;
-    }
-    ancestor = ParentOf(*ancestor);
-  }
-  return nullptr;
+  const Process* ancestor = list_.FindAncestor(process, [this](Process& candidate) {
+    RefreshLabels(candidate, kLabelsFreshNs);
+    return candidate.labels != nullptr && (candidate.labels->known || candidate.labels->inherited);
+  });
+  return ancestor == nullptr ? nullptr : ancestor->labels;
 }
 
 // 0 when there is none that we know.
 uint32_t ProcessTable::LivingAncestorOf(const Process& process) {
-  const Process* ancestor = ParentOf(process);
-  for (size_t i = 0; ancestor != nullptr && i < kAncestorsMax; ++i) {
-    if (!ancestor->exited) return ancestor->pid;
-    ancestor = ParentOf(*ancestor);
-  }
-  return 0;
+  const Process* ancestor =
+      list_.FindAncestor(process, [](const Process& candidate) { return !candidate.exited; });
+  return ancestor == nullptr ? 0 : ancestor->pid;
 }
 
 void ProcessTable::ResetTasks() {
   tasks_.Clear();
-  for (auto& [pid, process] : processes_) process.task = process.previous_task = TaskId();
-  for (auto& [serial, process] : retired_) process.task = process.previous_task = TaskId();
+  list_.ForgetTasks();
 }
 
 TaskId ProcessTable::TaskOfProcess(Process& process) {
   if (process.labels != nullptr && process.labels->known) RefreshLabels(process, kLabelsStaleNs);
   if (process.task != TaskId()) return process.task;
   if (process.labels == nullptr) ReadLabels(process);
-  process.task = tasks_.Add({process.pid, process.start_boot_ns, process.comm, process.labels});
+  process.task = tasks_.Add(
+      {process.pid, process.start_boot_ns, process.comm, process.labels, process.is_kernel_thread});
   return process.task;
 }
 
@@ -630,23 +567,21 @@ TaskId ProcessTable::TaskOf(const SampledThread& thread) {
 }
 
 ImageId ProcessTable::GeneratedCodeOf(uint32_t pid, ImageId mapped) {
-  Process* process = Get(pid);
+  Process* process = list_.Get(pid);
   if (process == nullptr || process->owner.inherited_code == ImageId()) return mapped;
   return images_.GeneratedCode(process->owner);
 }
 
 void ProcessTable::MarkImages(std::vector<bool>& needed) const {
-  const auto mark = [&](const Process& process) {
+  list_.ForEach([&](const Process& process) {
     for (const Mapping& mapping : process.mappings.all()) needed[mapping.image.value()] = true;
     needed[process.owner.generated_code.value()] = true;
     needed[process.owner.inherited_code.value()] = true;
-  };
-  for (const auto& [pid, process] : processes_) mark(process);
-  for (const auto& [serial, process] : retired_) mark(process);
+  });
 }
 
 std::optional<MappingPlace> ProcessTable::FindMapping(ImageId image) const {
-  for (const auto& [pid, process] : processes_) {
+  for (const auto& [pid, process] : list_.newest()) {
     if (process.exited) continue;
     for (const Mapping& mapping : process.mappings.all()) {
       if (mapping.image == image) return MappingPlace{pid, mapping.start, mapping.end};

@@ -2,60 +2,20 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "src/agent/process/image_store.h"
 #include "src/agent/process/labels.h"
-#include "src/agent/process/mapping_list.h"
 #include "src/agent/process/proc_view.h"
 #include "src/agent/process/process_event.h"
+#include "src/agent/process/process_list.h"
 #include "src/agent/process/task_list.h"
 
 namespace vesta::agent::process {
-
-// One incarnation of a pid: from fork or exec to the next exec or the exit.
-struct Process {
-  Process(uint32_t process_pid, size_t mappings_max, size_t& mappings_left)
-      : mappings(mappings_max), mappings_share(mappings_left) {
-    pid = process_pid;
-    owner.pid = process_pid;
-  }
-
-  uint32_t pid = 0;
-  uint64_t start_boot_ns = 0;    // CLOCK_BOOTTIME; 0 = unknown
-  bool start_is_exact = false;   // else cut to a clock tick, as in /proc/PID/stat
-  uint32_t exec_id = 0;          // the kernel's count of execs; 0 = unknown
-  uint32_t exec_generation = 0;  // our own count, from what we have seen
-  std::string comm;
-  bool is_kernel_thread = false;
-  bool exited = false;  // kept a while for samples that are still on their way
-  MappingList mappings;
-  MappingShare mappings_share;
-  std::shared_ptr<const Labels> labels;  // null until EnsureLabels
-  // Path of the first file that it maps: the executable, where that cannot be asked for any more.
-  // Null when unknown.
-  std::shared_ptr<const std::string> first_path;
-
-  // For the table.
-  ImageOwner owner;
-  uint64_t known_mono_ns = 0;       // events before this time are part of what we know
-  uint64_t exec_id_mono_ns = 0;     // when exec_id was right
-  uint64_t generation_mono_ns = 0;  // when this generation began, as far as we know
-  uint64_t labels_mono_ns = 0;      // when the labels were read
-  TaskId previous_task;             // of the generation before, for its last samples
-  uint32_t thread_count = 1;
-  bool leader_exited = false;
-  uint64_t serial = 0;
-  uint32_t parent_pid = 0;     // that forked it, where we saw that; 0 = unknown
-  uint64_t parent_serial = 0;  // of that incarnation
-  TaskId task;
-};
 
 // The thread that a sample names.
 struct SampledThread {
@@ -76,6 +36,7 @@ struct ProcessCounters {
   uint64_t tasks_beyond_limit = 0;
   uint64_t labels_unknown = 0;    // processes that were sampled and gone before they could be asked
   uint64_t labels_inherited = 0;  // the same, but a process that it was forked from could be asked
+  uint64_t opt_outs_unclear = 0;  // processes whose VESTA_PROFILE is no word for yes or no
   uint64_t execs_missed = 0;      // learned from a sample, not from an event
   uint64_t pids_reused_unseen = 0;
   uint64_t events_lost = 0;
@@ -95,6 +56,7 @@ class ProcessTable {
     size_t exited_max = 4096;  // kept after their exit
     size_t tasks_max = 65'536;
     uint64_t exit_grace_ns = 2'000'000'000;
+    ExclusionRule exclusion_rule = nullptr;
   };
 
   ProcessTable(const ProcView& proc, ImageStore& images, Options options);
@@ -142,12 +104,12 @@ class ProcessTable {
   void ResetTasks();
 
   // Pids whose mappings or identity changed, that are new, or that exited, since the last call.
-  std::vector<uint32_t> TakeChanged();
+  std::vector<uint32_t> TakeChanged() { return list_.TakeChanged(); }
 
   // The newest incarnation; null when unknown. Valid until the next call that is not const.
-  const Process* Find(uint32_t pid) const;
+  const Process* Find(uint32_t pid) const { return list_.Find(pid); }
 
-  size_t process_count() const { return processes_.size(); }
+  size_t process_count() const { return list_.newest().size(); }
   ProcessCounters counters() const;
 
  private:
@@ -155,14 +117,8 @@ class ProcessTable {
     uint64_t next_mono_ns = 0;
     uint32_t try_count = 0;
   };
-  struct Departed {
-    uint32_t pid;
-    uint64_t serial;
-    uint64_t drop_mono_ns;
-  };
   enum class Read { kDone, kGone, kUnreadable };
 
-  Process* Get(uint32_t pid);
   Process* NewProcess(uint32_t pid);
   enum class KernelThreads { kSkip, kKeep };
   Read ReadFromProc(uint32_t pid, KernelThreads kernel_threads);
@@ -179,23 +135,19 @@ class ProcessTable {
   void Apply(const LostEvents& event, uint64_t time_mono_ns);
   void StartGeneration(Process& process, uint64_t time_mono_ns, uint32_t exec_id);
   void ForgetCode(Process& process, uint64_t time_mono_ns);
-  void MarkExited(Process& process, uint64_t time_mono_ns);
   void CheckLeaderless(uint64_t now_mono_ns);
-  void DropDeparted(uint64_t now_mono_ns);
   void Retire(Process& process);
   bool ExitWasOfAnExec(const Process& process, uint64_t time_mono_ns) const;
   bool SameStart(const Process& process, uint64_t start_boot_ns, bool is_exact) const;
   void NoteStart(Process& process, uint64_t start_boot_ns, bool is_exact);
   void NoteExec(Process& process, uint32_t exec_id, uint64_t observed_mono_ns);
   Process* IncarnationOf(const SampledThread& thread);
-  Process* FindRetired(uint32_t pid, uint64_t start_boot_ns);
   void ReadLabels(Process& process);
   TaskId TaskOfProcess(Process& process);
   TaskId TaskOfStranger(const SampledThread& thread);
   std::optional<Labels> ReadOwnLabels(Process& process);
   void RefreshLabels(Process& process, uint64_t age_ns_max);
   std::shared_ptr<const Labels> LabelsOfAncestor(const Process& process);
-  Process* ParentOf(const Process& process);
   uint32_t LivingAncestorOf(const Process& process);
   std::optional<MappingPlace> FindMapping(profile::ImageId image) const;
 
@@ -204,14 +156,9 @@ class ProcessTable {
   Options options_;
   ProcessCounters counters_;
 
-  size_t mappings_left_;
-  std::unordered_map<uint32_t, Process> processes_;    // newest incarnations
-  std::unordered_map<uint64_t, Process> retired_;      // earlier ones, by serial
-  std::deque<Departed> departed_;                      // in the order of their drop time
+  ProcessList list_;
   std::unordered_map<uint32_t, uint64_t> leaderless_;  // pid -> when to look
   std::unordered_map<uint32_t, Retry> retries_;
-  std::unordered_set<uint32_t> changed_;
-  uint64_t serial_next_ = 1;
 
   bool resync_wanted_ = false;
   uint64_t resync_next_mono_ns_ = 0;

@@ -704,6 +704,15 @@ TEST_F(ProcessTableTest, LabelsOfAProcessThatIsGoneAreUnknownAndCounted) {
   EXPECT_FALSE(table_->EnsureLabels(99));
 }
 
+TEST_F(ProcessTableTest, AnOptOutThatIsNoneIsCounted) {
+  Start(10, "a", 100).environ = std::string("VESTA_PROFILE=never\0", 20);
+  Start(11, "b", 100).environ = std::string("VESTA_PROFILE=on\0", 17);
+  table_->Scan();
+  EXPECT_TRUE(table_->EnsureLabels(10));
+  EXPECT_TRUE(table_->EnsureLabels(11));
+  EXPECT_EQ(table_->counters().opt_outs_unclear, 1u);
+}
+
 TEST_F(ProcessTableTest, LabelsOfAProcessThatIsGoneAreThoseOfItsParent) {
   Start(10, "sh", 100, "/bin/sh").cgroup = "0::/system.slice/shop.service\n";
   table_->Scan();

@@ -14,12 +14,19 @@ const TaskInfo& TaskList::task(TaskId id) const {
 
 TaskInfo& TaskList::Get(TaskId id) { return const_cast<TaskInfo&>(std::as_const(*this).task(id)); }
 
+Exclusion TaskList::ExclusionOf(const TaskInfo& task) const {
+  if (task.labels->opted_out) return Exclusion::kOptedOut;
+  return rule_ && rule_(task) ? Exclusion::kByRule : Exclusion::kNone;
+}
+
 TaskId TaskList::Add(TaskInfo task) {
   if (tasks_.size() + 1 >= count_max_) {
     ++beyond_limit_count_;
     if (beyond_limit_ != TaskId()) return beyond_limit_;
-    task = TaskInfo{0, 0, "[other]", Intern(Labels{})};
+    task = {0, 0, "[other]", Intern(Labels{})};
     beyond_limit_ = TaskId(static_cast<uint32_t>(tasks_.size() + 1));
+  } else {
+    task.exclusion = ExclusionOf(task);
   }
   tasks_.push_back(std::move(task));
   return TaskId(static_cast<uint32_t>(tasks_.size()));
@@ -41,7 +48,10 @@ void TaskList::Clear() {
 }
 
 void TaskList::SetComm(TaskId id, const std::string& comm) {
-  if (id != beyond_limit_) Get(id).comm = comm;
+  if (id == beyond_limit_) return;
+  TaskInfo& task = Get(id);
+  task.comm = comm;
+  task.exclusion = ExclusionOf(task);
 }
 
 void TaskList::SetStart(TaskId id, uint64_t start_boot_ns) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -19,19 +20,33 @@ namespace vesta::agent::process {
 // Number of a TaskInfo; 0 is none.
 using TaskId = base::StrongId<struct TaskIdTag>;
 
+// Why a process is not to be sampled.
+enum class Exclusion : uint8_t {
+  kNone,
+  kOptedOut,  // it says so itself
+  kByRule,
+};
+
 // What names the process of a sample; outlives the process. The thread's name is in the sample.
 struct TaskInfo {
   uint32_t pid = 0;
   uint64_t start_boot_ns = 0;  // 0 = unknown
   std::string comm;
   std::shared_ptr<const Labels> labels;  // never null
+  bool is_kernel_thread = false;
+  Exclusion exclusion = Exclusion::kNone;  // the list's own word
 };
 
-// Shape:  ids are dense from 1. Beyond the limit all further tasks are one, "[other]".
+// Whether a process is not to be sampled; asked when its task is made and when its name changes.
+using ExclusionRule = std::function<bool(const TaskInfo& task)>;
+
+// Shape:  ids are dense from 1. Beyond the limit all further tasks are one, "[other]", which is not
+//         excluded.
 // Owner:  that of the ProcessTable. Ids and references hold until Clear().
 class TaskList {
  public:
-  explicit TaskList(size_t count_max) : count_max_(count_max) {}
+  explicit TaskList(size_t count_max, ExclusionRule rule = nullptr)
+      : count_max_(count_max), rule_(std::move(rule)) {}
 
   TaskId Add(TaskInfo task);
   // A process of which nothing is known but a thread; the same task for each of its samples.
@@ -61,8 +76,10 @@ class TaskList {
   };
 
   TaskInfo& Get(TaskId id);
+  Exclusion ExclusionOf(const TaskInfo& task) const;
 
   size_t count_max_;
+  ExclusionRule rule_;
   std::deque<TaskInfo> tasks_;                                 // by id - 1
   std::map<std::pair<uint32_t, uint64_t>, TaskId> strangers_;  // pid and start
   TaskId beyond_limit_;

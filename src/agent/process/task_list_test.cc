@@ -62,5 +62,23 @@ TEST(TaskListTest, WhatIsLearnedOfOneProcessDoesNotRenameAllBeyondTheLimit) {
   EXPECT_EQ(tasks.task(add(5)).comm, "5");
 }
 
+TEST(TaskListTest, AProcessIsExcludedByItsOwnWordOrTheRuleAndByItsNameOfNow) {
+  TaskList tasks(4, [](const TaskInfo& task) { return task.comm == "secret"; });
+  const auto add = [&](const std::string& comm, bool opted_out) {
+    Labels labels;
+    labels.opted_out = opted_out;
+    return tasks.Add({1, 2, comm, tasks.Intern(labels)});
+  };
+  EXPECT_EQ(tasks.task(add("plain", true)).exclusion, Exclusion::kOptedOut);
+  const TaskId renamed = add("plain", false);
+  EXPECT_EQ(tasks.task(renamed).exclusion, Exclusion::kNone);
+  tasks.SetComm(renamed, "secret");
+  EXPECT_EQ(tasks.task(renamed).exclusion, Exclusion::kByRule);
+  tasks.SetComm(renamed, "plain");
+  EXPECT_EQ(tasks.task(renamed).exclusion, Exclusion::kNone);
+  add("a", false);
+  EXPECT_EQ(tasks.task(add("secret", true)).exclusion, Exclusion::kNone) << "beyond the limit";
+}
+
 }  // namespace
 }  // namespace vesta::agent::process

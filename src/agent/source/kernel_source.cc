@@ -11,40 +11,54 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "src/agent/source/kernel_maps.h"
 #include "src/agent/source/process_news.h"
+#include "src/base/descriptor.h"
 
 namespace vesta::agent::source {
 namespace {
 
-constexpr size_t kNewsRingPages = 32;  // 128 KiB per CPU: some 1,000 mappings between two polls
+constexpr size_t kNewsRingPages = 32;      // 128 KiB per CPU: some 1,000 mappings between two polls
+constexpr uint64_t kTicksUnderWayMax = 2;  // on a CPU: one, and the one that it interrupted
 // Records of one batch: a ring of any size is taken in portions of bounded memory.
 constexpr size_t kBatchBytesMax = 4u << 20;
 
 // libbpf prints why a program was refused; kept for the error message instead of the terminal.
 thread_local std::string libbpf_log;
+// The last lines say what was wrong: of the verifier, long after its first ones.
+constexpr size_t kLogBytesMax = 16'384;
+constexpr size_t kLogTailBytes = 600;
 
 int KeepLog(libbpf_print_level level, const char* format, va_list arguments) {
   if (level != LIBBPF_WARN) return 0;
-  char line[1024];
-  const int length = std::vsnprintf(line, sizeof(line), format, arguments);
-  if (length > 0 && libbpf_log.size() < 16384) libbpf_log += line;
+  va_list counted;
+  va_copy(counted, arguments);
+  const int length = std::vsnprintf(nullptr, 0, format, counted);
+  va_end(counted);
+  if (length <= 0) return 0;
+  std::string line(static_cast<size_t>(length) + 1, '\0');
+  std::vsnprintf(line.data(), line.size(), format, arguments);
+  line.pop_back();
+  libbpf_log += line;
+  if (libbpf_log.size() > kLogBytesMax) libbpf_log.erase(0, libbpf_log.size() - kLogBytesMax);
   return 0;
 }
 
-// The last lines say what was wrong.
 std::string LogTail() {
-  constexpr size_t kTailBytes = 600;
-  if (libbpf_log.size() <= kTailBytes) return libbpf_log;
-  return "..." + libbpf_log.substr(libbpf_log.size() - kTailBytes);
+  if (libbpf_log.size() <= kLogTailBytes) return libbpf_log;
+  return "..." + libbpf_log.substr(libbpf_log.size() - kLogTailBytes);
 }
 
 base::Error LoadError(int errno_value) {
   const std::string what = "loading the BPF programs";
-  if (errno_value == EPERM || errno_value == EACCES) {
+  // The verifier, too, says EACCES, of a program that it does not take.
+  const bool is_verdict = libbpf_log.find("processed ") != std::string::npos;
+  if (errno_value == EPERM || (errno_value == EACCES && !is_verdict)) {
     return base::Error(base::ErrorCode::kPermission,
                        what +
                            ": the kernel refuses; run as root, or with CAP_BPF and CAP_PERFMON "
@@ -70,6 +84,7 @@ class LiveKernelSource final : public KernelSource {
   void Pause() override;
   base::Result<void> Resume() override;
   base::Result<void> ChooseProcess(uint32_t tgid) override;
+  bool SetUnwanted(uint32_t tgid, const abi_unwanted* unwanted) override;
   void Wait(uint64_t wait_ns_max) override;
   void Take(KernelBatch& batch) override;
   std::vector<abi_task_identity> ListTasks() override;
@@ -102,6 +117,7 @@ class LiveKernelSource final : public KernelSource {
   std::map<int, Tick> ticks_;  // by CPU
   uint32_t rate_shift_ = 0;
   std::vector<bpf_link*> follow_links_;
+  std::unordered_set<uint32_t> unwanted_;
 
   KernelBatch* collecting_ = nullptr;
   std::vector<std::pair<size_t, size_t>> record_ranges_;
@@ -119,6 +135,23 @@ LiveKernelSource::~LiveKernelSource() {
   if (skeleton_ != nullptr) agent_bpf__destroy(skeleton_);
 }
 
+// Kernels before 6.1 want the entries of hash maps allocated before a tick may look into them.
+bool TakesHashMapsThatGrow() {
+  LIBBPF_OPTS(bpf_map_create_opts, on_need, .map_flags = BPF_F_NO_PREALLOC);
+  const base::Descriptor map(bpf_map_create(BPF_MAP_TYPE_HASH, "vesta_probe", sizeof(uint32_t),
+                                            sizeof(uint32_t), 1, &on_need));
+  if (map.fd() < 0) return false;
+  const bpf_insn program[] = {
+      {BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map.fd()},
+      {0, 0, 0, 0, 0},
+      {BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0},
+      {BPF_JMP | BPF_EXIT, 0, 0, 0, 0},
+  };
+  const base::Descriptor loaded(bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "vesta_probe", "GPL",
+                                              program, std::size(program), nullptr));
+  return loaded.fd() >= 0;
+}
+
 base::Result<void> LiveKernelSource::LoadPrograms(bool with_bpf_loop) {
   libbpf_log.clear();
   skeleton_ = agent_bpf__open();
@@ -126,6 +159,14 @@ base::Result<void> LiveKernelSource::LoadPrograms(bool with_bpf_loop) {
   bpf_map__set_max_entries(skeleton_->maps.samples, options_.ring_bytes);
   bpf_map__set_max_entries(skeleton_->maps.mappings, options_.mappings_max);
   bpf_map__set_max_entries(skeleton_->maps.tables, options_.table_slots);
+  if (!options_.chosen_processes_only)
+    bpf_map__set_max_entries(skeleton_->maps.chosen_processes, 1);
+  if (!TakesHashMapsThatGrow()) {
+    for (bpf_map* map : {skeleton_->maps.processes, skeleton_->maps.chosen_processes,
+                         skeleton_->maps.unwanted_processes}) {
+      bpf_map__set_map_flags(map, bpf_map__map_flags(map) & ~uint32_t{BPF_F_NO_PREALLOC});
+    }
+  }
   skeleton_->rodata->filter_by_process = options_.chosen_processes_only ? 1 : 0;
   skeleton_->rodata->ring_bytes = options_.ring_bytes;
   // Eight copies fit the ring, however small it is.
@@ -267,6 +308,20 @@ base::Result<void> LiveKernelSource::ChooseProcess(uint32_t tgid) {
   return {};
 }
 
+bool LiveKernelSource::SetUnwanted(uint32_t tgid, const abi_unwanted* unwanted) {
+  const int map = bpf_map__fd(skeleton_->maps.unwanted_processes);
+  if (unwanted != nullptr) {
+    if (bpf_map_update_elem(map, &tgid, unwanted, BPF_ANY) != 0) return false;
+    unwanted_.insert(tgid);
+  } else {
+    // Without an entry there is nothing to remove.
+    static_cast<void>(bpf_map_delete_elem(map, &tgid));
+    unwanted_.erase(tgid);
+  }
+  skeleton_->bss->unwanted_count = static_cast<uint32_t>(unwanted_.size());
+  return true;
+}
+
 void LiveKernelSource::Wait(uint64_t wait_ns_max) {
   epoll_event event;
   const auto wait_ms = static_cast<int>(std::min<uint64_t>(wait_ns_max / 1'000'000, 60'000));
@@ -360,7 +415,8 @@ KernelBook LiveKernelSource::ReadBook() {
   std::vector<abi_counter_page> pages(static_cast<size_t>(std::max(cpus, 1)));
   const uint32_t zero = 0;
   if (bpf_map_lookup_elem(bpf_map__fd(skeleton_->maps.counters), &zero, pages.data()) == 0) {
-    for (const abi_counter_page& page : pages) {
+    for (abi_counter_page& page : pages) {
+      LeaveOutUndecided(page);
       for (int i = 0; i < ABI_COUNTER_COUNT; ++i) book.page.value[i] += page.value[i];
     }
   }
@@ -372,6 +428,22 @@ KernelBook LiveKernelSource::ReadBook() {
 }
 
 }  // namespace
+
+void LeaveOutUndecided(abi_counter_page& page) {
+  enum class Kind { RECEIVED, EXCLUDED, KEPT, DROPPED, DETAIL };
+  constexpr Kind kKinds[] = {
+#define ABI_KIND(name, kind, meaning) Kind::kind,
+      ABI_COUNTERS(ABI_KIND)
+#undef ABI_KIND
+  };
+  uint64_t decided = 0;
+  for (size_t i = 0; i < ABI_COUNTER_COUNT; ++i) {
+    if (kKinds[i] != Kind::RECEIVED && kKinds[i] != Kind::DETAIL) decided += page.value[i];
+  }
+  auto& received = page.value[ABI_COUNTER_received];
+  const uint64_t difference = received > decided ? received - decided : decided - received;
+  if (difference <= kTicksUnderWayMax) received = decided;
+}
 
 base::Result<SampleRecord> ParseSampleRecord(std::span<const std::byte> record) {
   const base::Error corrupt(base::ErrorCode::kCorrupt, "sample record whose parts do not fit");

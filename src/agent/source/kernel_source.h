@@ -45,6 +45,10 @@ struct SampleRecord {
 // Cuts a record. Errors: Corrupt when counts and size disagree.
 base::Result<SampleRecord> ParseSampleRecord(std::span<const std::byte> record);
 
+// Ticks that were under way when the page of a CPU was read are not received yet, so that the page
+// balances at any moment. A larger difference is none of these, and stays.
+void LeaveOutUndecided(abi_counter_page& page);
+
 // What one poll brought, in the order of time where it matters: every process event that happened
 // before a sample stands before it.
 struct KernelBatch {
@@ -90,6 +94,10 @@ class KernelSource {
   virtual base::Result<void> Resume() = 0;
 
   virtual base::Result<void> ChooseProcess(uint32_t tgid) = 0;
+
+  // Ticks of that incarnation of the process are excluded from now on; null: no longer. False when
+  // there is no room.
+  virtual bool SetUnwanted(uint32_t tgid, const abi_unwanted* unwanted) = 0;
 
   // Waits until the ring is half full or the time is over.
   virtual void Wait(uint64_t wait_ns_max) = 0;

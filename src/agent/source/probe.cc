@@ -16,6 +16,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "src/agent/source/kernel_source.h"
 #include "src/agent/source/perf_event.h"
 #include "src/base/byte_source.h"
 
@@ -96,6 +97,25 @@ Finding FindTables() {
 Finding FindMapMemory() {
   return FromDescriptor(
       bpf_map_create(BPF_MAP_TYPE_ARRAY, "vesta_probe", sizeof(uint32_t), 4096, 4096, nullptr));
+}
+
+// The programs themselves: what a kernel offers does not say that its verifier takes them.
+Finding FindOwnPrograms(WalkerLoop loop) {
+  KernelSourceOptions options;
+  options.ring_bytes = 1u << 16;
+  options.mappings_max = 1024;
+  options.table_slots = 16;
+  options.loop = loop;
+  const auto source = KernelSource::Load(options);
+  if (source.ok()) return {true, ""};
+  return {false, source.error().message()};
+}
+
+Finding FindSamplePrograms() { return FindOwnPrograms(WalkerLoop::kAuto); }
+
+Finding FindLoop() {
+  const Finding helper = FindHelper<BPF_FUNC_loop>();
+  return helper.present ? FindOwnPrograms(WalkerLoop::kBpfLoop) : helper;
 }
 
 Finding FindTaskIterator() {
@@ -192,8 +212,11 @@ constexpr Probe kProbes[] = {
     {"process-news", Importance::kNeeded,
      "the kernel tells of new processes and mappings, so that their code gets names",
      "run as root, or give CAP_PERFMON", FindProcessNews},
+    {"programs", Importance::kNeeded, "the kernel takes the sampling programs of this vesta",
+     "a kernel that has all of the above should: report this text and the version of the kernel",
+     FindSamplePrograms, "process-news"},
     {"bpf_loop", Importance::kBetter, "stacks up to 1,024 user frames deep; without it up to 128",
-     "Linux 5.17 or later has it", FindHelper<BPF_FUNC_loop>, "bpf"},
+     "Linux 5.17 or later has it", FindLoop, "programs"},
     {"task-registers", Importance::kBetter,
      "user registers are asked for; without it they are read where this kernel should keep them",
      "Linux 5.15 or later has it", FindHelper<BPF_FUNC_task_pt_regs>, "bpf"},

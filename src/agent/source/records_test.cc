@@ -195,5 +195,19 @@ TEST(TickRateTest, IsNeverSlowerThanOncePerSecond) {
   }
 }
 
+TEST(KernelBook, ATickUnderWayIsNotReceivedYetAndAMissingOneStaysMissing) {
+  abi_counter_page page{};
+  page.value[ABI_COUNTER_kept] = 90;
+  page.value[ABI_COUNTER_excluded_idle] = 7;
+  page.value[ABI_COUNTER_dropped_ring_full] = 2;
+  page.value[ABI_COUNTER_signal_frames] = 50;
+  for (const auto& [received, is_told] :
+       {std::pair{99, 99}, {100, 99}, {101, 99}, {98, 99}, {102, 102}, {90, 90}}) {
+    page.value[ABI_COUNTER_received] = static_cast<uint64_t>(received);
+    LeaveOutUndecided(page);
+    EXPECT_EQ(page.value[ABI_COUNTER_received], static_cast<uint64_t>(is_told)) << received;
+  }
+}
+
 }  // namespace
 }  // namespace vesta::agent::source

@@ -10,6 +10,7 @@
 
 #include "src/store/contract/contract_answers.h"
 #include "src/store/contract/contract_data.h"
+#include "src/store/contract/contract_places.h"
 #include "src/store/contract/store_contract.h"
 
 namespace vesta::store {
@@ -17,75 +18,10 @@ namespace {
 
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
-// Where the rows of a test may lie, and whether the store is another process's view of them.
-struct Place {
-  const char* name;
-  std::vector<ContractMoment> moments;
-  bool is_reopened = false;
-};
+using Place = ContractPlace;
+using World = ContractRun;
 
-const std::vector<Place>& Places() {
-  static const std::vector<Place> places = {
-      {"hot", {}},
-      {"reopened", {}, true},
-      {"sealed", {ContractMoment::kSealed}},
-      {"settled", {ContractMoment::kSealed, ContractMoment::kSettled}},
-      {"settled and reopened", {ContractMoment::kSettled}, true},
-  };
-  return places;
-}
-
-// A store with a clock that stands still unless the test moves it.
-class World {
- public:
-  explicit World(const ContractBackend& backend, uint64_t series_max = 100'000)
-      : now_unix_ms_(kContractNowUnixMs) {
-    world_.series_max = series_max;
-    world_.now_unix_ms = [this] { return now_unix_ms_.load(); };
-    under_test_ = backend.make(world_);
-  }
-  Store& store() { return under_test_->store(); }
-  const ContractWorld& world() const { return world_; }
-
-  void GoTo(const Place& place) {
-    for (const ContractMoment moment : place.moments) {
-      now_unix_ms_ += 7'200'000;
-      const auto brought = under_test_->BringTo(moment);
-      ASSERT_TRUE(brought.ok()) << brought.error().message();
-    }
-    if (!place.is_reopened) return;
-    const auto reopened = under_test_->Reopen();
-    ASSERT_TRUE(reopened.ok()) << reopened.error().message();
-  }
-
-  AppendOutcome Append(const Batch& batch) {
-    const auto outcome = store().Append(batch);
-    EXPECT_TRUE(outcome.ok()) << (outcome.ok() ? "" : outcome.error().message());
-    return outcome.ok() ? *outcome : AppendOutcome{};
-  }
-
-  ContractTotals Totals() {
-    const auto all = AskForAll(store());
-    EXPECT_TRUE(all.ok());
-    const auto totals = StacksTotals(store(), *all);
-    EXPECT_TRUE(totals.ok());
-    return totals.ok() ? *totals : ContractTotals{};
-  }
-
-  // Everything, as a request.
-  ReadRequest RequestAll() {
-    const auto all = AskForAll(store());
-    EXPECT_TRUE(all.ok());
-    const auto request = RequestOf(store(), *all);
-    EXPECT_TRUE(request.ok());
-    return *request;
-  }
-
- private:
-  std::atomic<int64_t> now_unix_ms_;
-  ContractWorld world_;
-  std::unique_ptr<ContractStore> under_test_;
-};
+const std::vector<Place>& Places() { return ContractPlaces(); }
 
 template <typename Block>
 base::Result<void> Ignore(const Block& /*block*/) {
@@ -174,6 +110,27 @@ TEST_P(StoreContract, ABatchOverMidnightIsCountedOnce) {
     world.GoTo(place);
     EXPECT_EQ(world.Append(given->batch).rows_duplicate, 3u);
     EXPECT_EQ(world.Totals(), (ContractTotals{70, 7}));
+  }
+}
+
+// It has no times but those of its arrival, and is sent again after midnight.
+TEST_P(StoreContract, ABatchWithTimesOfArrivalIsCountedOnceOverMidnight) {
+  constexpr int64_t kMidnight = kContractNowUnixMs / kContractDayMs * kContractDayMs;
+  for (const Place& place : Places()) {
+    SCOPED_TRACE(place.name);
+    World world(GetParam());
+    const auto given = SimpleBatch({{10, 1, kMidnight - 1'000}, {20, 2, kMidnight - 1'000}});
+    given->batch.id = BatchId{"agent", "boot", 1};
+    given->batch.has_times_of_arrival = true;
+    EXPECT_EQ(world.Append(given->batch).rows_kept, 2u);
+    world.GoTo(place);
+    const auto again = SimpleBatch({{10, 1, kMidnight + 1'000}, {20, 2, kMidnight + 1'000}});
+    again->batch.id = given->batch.id;
+    again->batch.has_times_of_arrival = true;
+    EXPECT_EQ(world.Append(again->batch).rows_duplicate, 2u);
+    EXPECT_EQ(world.Totals(), (ContractTotals{30, 3}));
+    again->batch.id->sequence = 2;
+    EXPECT_EQ(world.Append(again->batch).rows_kept, 2u);
   }
 }
 

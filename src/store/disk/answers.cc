@@ -15,7 +15,14 @@ namespace vesta::store {
 namespace {
 
 using profile::AddSaturating;
+// A block of more would need much memory for its nodes.
+constexpr size_t kSumsOfBlock = 262'144;
 constexpr uint32_t kSumColumns = duck::kStackColumn | duck::kValueColumn | duck::kCountColumn;
+
+// Errors of a file that are a note in the answer; others end it.
+bool IsUnreadable(const base::Error& error) {
+  return error.code() == base::ErrorCode::kCorrupt || error.code() == base::ErrorCode::kUnavailable;
+}
 
 }  // namespace
 
@@ -30,6 +37,7 @@ base::Result<void> Answers::ForEachVolume(const ReadRequest& request, ReadGuard*
   for (const std::shared_ptr<Volume>& volume : volumes_) {
     RETURN_IF_ERROR(guard->Check());
     VolumeSnapshot snapshot = volume->Snapshot(request.range, wants);
+    NoteLostRows(snapshot, report_);
     if (snapshot.segments.empty() && snapshot.runs.empty()) continue;
     VolumeRead read(std::move(snapshot), request, groups, database_, guard, report_, &damage_);
     if (read.source() == nullptr) {
@@ -37,8 +45,11 @@ base::Result<void> Answers::ForEachVolume(const ReadRequest& request, ReadGuard*
                                ": the index is damaged; the day is left out until it is made anew");
       continue;
     }
+    read.Repair(&repairs_, &view_);
     read.Sort(roll);
-    RETURN_IF_ERROR(visit(read));
+    auto visited = visit(read);
+    read.NoteLostNames();
+    RETURN_IF_ERROR(std::move(visited));
   }
   return guard->Check();
 }
@@ -54,14 +65,44 @@ base::Result<void> Answers::VolumeStacks(VolumeRead& read, ReadGuard* guard, Val
       read.ReadRowsOf(whole, done.error());
       continue;
     }
+    read.CountIndexBytes(totals.size() * sizeof(totals[0]));
     for (const index::StackTotal& total : totals) {
       ASSIGN_OR_RETURN(ValueSum* const sum, sums->At(GroupKey(whole.group, total.node)));
       sum->Add(total.value, total.count);
     }
   }
+  return RowStacks(read, guard, sums);
+}
+
+// The same of the rows that no roll-up stands for.
+base::Result<void> Answers::RowStacks(VolumeRead& read, ReadGuard* guard, ValueTable* sums) {
   TableConsumer consumer(guard, sums,
                          [](const SeenRow& row) { return GroupKey(row.group, row.stack); });
   return read.ForEachRow(kSumColumns, &consumer);
+}
+
+base::Result<void> Answers::SendStacks(VolumeRead& read, std::span<const ValueSum> sums,
+                                       ReadGuard* guard, const Sink<StackBlock>& sink) {
+  if (sums.empty()) return {};
+  std::vector<uint32_t> nodes;
+  nodes.reserve(sums.size());
+  for (const ValueSum& sum : sums) nodes.push_back(NumberOfKey(sum.key));
+  std::vector<uint32_t> local(nodes.size());
+  const auto cut = index::CutSubTrie(*read.source(), nodes, local);
+  if (!cut.ok()) {
+    read.NoteDamage(kIndexFile, cut.error());
+    return {};
+  }
+  read.CountIndexBytes(cut->node.size() * sizeof(index::TrieNode));
+  const uint64_t bytes = cut->node.size() * 12 + nodes.size() * sizeof(StackSum);
+  RETURN_IF_ERROR(guard->Take(bytes));
+  std::vector<StackSum> block;
+  block.reserve(nodes.size());
+  for (size_t i = 0; i < nodes.size(); ++i)
+    block.push_back({local[i], GroupOfKey(sums[i].key), sums[i].value, sums[i].count});
+  RETURN_IF_ERROR(sink({read.names(), cut->parent, cut->frame, block}));
+  guard->GiveBack(bytes);
+  return {};
 }
 
 base::Result<void> Answers::Stacks(const ReadRequest& request, const Sink<StackBlock>& sink) {
@@ -69,26 +110,19 @@ base::Result<void> Answers::Stacks(const ReadRequest& request, const Sink<StackB
   return ForEachVolume(request, &guard, Roll::kRange, [&](VolumeRead& read) -> base::Result<void> {
     ValueTable sums(&guard);
     RETURN_IF_ERROR(VolumeStacks(read, &guard, &sums));
-    if (sums.sums().empty()) return {};
-    std::vector<uint32_t> nodes;
-    nodes.reserve(sums.sums().size());
-    for (const ValueSum& sum : sums.sums()) nodes.push_back(NumberOfKey(sum.key));
-    std::vector<uint32_t> local(nodes.size());
-    const auto cut = index::CutSubTrie(*read.source(), nodes, local);
-    if (!cut.ok()) {
-      read.NoteDamage(kIndexFile, cut.error());
-      return {};
+    const std::span<const ValueSum> all = sums.sums();
+    if (all.size() <= kSumsOfBlock) return SendStacks(read, all, &guard, sink);
+    // Neighbours share most of what calls them.
+    RETURN_IF_ERROR(guard.Take(all.size_bytes()));
+    std::vector<ValueSum> sorted(all.begin(), all.end());
+    std::sort(sorted.begin(), sorted.end(), [](const ValueSum& a, const ValueSum& b) {
+      return NumberOfKey(a.key) < NumberOfKey(b.key);
+    });
+    for (size_t at = 0; at < sorted.size(); at += kSumsOfBlock) {
+      const size_t count = std::min(kSumsOfBlock, sorted.size() - at);
+      RETURN_IF_ERROR(SendStacks(read, std::span(sorted).subspan(at, count), &guard, sink));
     }
-    const uint64_t bytes = cut->node.size() * 12 + nodes.size() * sizeof(StackSum);
-    RETURN_IF_ERROR(guard.Take(bytes));
-    std::vector<StackSum> block;
-    block.reserve(nodes.size());
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      const ValueSum& sum = sums.sums()[i];
-      block.push_back({local[i], GroupOfKey(sum.key), sum.value, sum.count});
-    }
-    RETURN_IF_ERROR(sink({read.names(), cut->parent, cut->frame, block}));
-    guard.GiveBack(bytes);
+    guard.GiveBack(all.size_bytes());
     return {};
   });
 }
@@ -176,6 +210,7 @@ base::Result<void> AddWholeFunctions(VolumeRead& read, const ReadGuard& guard,
     totals.clear();
     if (run.is_fleet && file.ReadFleetFunctions(first.type, &totals).ok()) {
       RETURN_IF_ERROR(guard.Check());
+      read.CountIndexBytes(totals.size() * sizeof(totals[0]));
       RETURN_IF_ERROR(AddFunctions(totals, first.group, sums));
       continue;
     }
@@ -187,6 +222,7 @@ base::Result<void> AddWholeFunctions(VolumeRead& read, const ReadGuard& guard,
         read.ReadRowsOf(whole[at], done.error());
         continue;
       }
+      read.CountIndexBytes(totals.size() * sizeof(totals[0]));
       RETURN_IF_ERROR(AddFunctions(totals, whole[at].group, sums));
     }
   }
@@ -199,13 +235,12 @@ base::Result<void> Answers::Functions(const ReadRequest& request, const Sink<Fun
   ReadGuard guard(request.limits);
   return ForEachVolume(request, &guard, Roll::kRange, [&](VolumeRead& read) -> base::Result<void> {
     FunctionTable sums(&guard);
-    RETURN_IF_ERROR(AddWholeFunctions(read, guard, &sums));
+    if (!read.is_repaired()) RETURN_IF_ERROR(AddWholeFunctions(read, guard, &sums));
     ValueTable rows(&guard);
-    TableConsumer consumer(&guard, &rows,
-                           [](const SeenRow& row) { return GroupKey(row.group, row.stack); });
-    RETURN_IF_ERROR(read.ForEachRow(kSumColumns, &consumer));
+    RETURN_IF_ERROR(read.is_repaired() ? VolumeStacks(read, &guard, &rows)
+                                       : RowStacks(read, &guard, &rows));
     if (const auto added = AddRowFunctions(read, rows, &sums); !added.ok()) {
-      if (added.error().code() != base::ErrorCode::kCorrupt) return added.error();
+      if (!IsUnreadable(added.error())) return added.error();
       read.NoteDamage(kIndexFile, added.error());
     }
     if (sums.sums().empty()) return {};

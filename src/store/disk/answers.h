@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "src/base/result.h"
@@ -16,8 +17,12 @@ namespace vesta::store {
 class Answers {
  public:
   using Volumes = std::vector<std::shared_ptr<Volume>>;
-  Answers(Volumes volumes, const duck::DuckDb& database, ReadReport* report)
-      : volumes_(std::move(volumes)), database_(database), report_(report) {}
+  Answers(Volumes volumes, const duck::DuckDb& database, SymbolRepairs* repairs, ReadReport* report)
+      : volumes_(std::move(volumes)),
+        database_(database),
+        repairs_(*repairs),
+        view_(repairs->files().View()),
+        report_(report) {}
 
   base::Result<std::vector<SeriesTotal>> Series(TimeRange range, const ReadLimits& limits);
   base::Result<void> Stacks(const ReadRequest& request, const Sink<StackBlock>& sink);
@@ -27,12 +32,17 @@ class Answers {
 
   // Files that turned out to be damaged.
   std::vector<FoundDamage> TakeDamage() { return std::move(damage_); }
+  // What late names it has seen.
+  const symbols::SymbolView& view() const { return view_; }
 
  private:
   using OneVolume = std::function<base::Result<void>(VolumeRead&)>;
   base::Result<void> ForEachVolume(const ReadRequest& request, ReadGuard* guard, Roll roll,
                                    const OneVolume& visit);
   base::Result<void> VolumeStacks(VolumeRead& read, ReadGuard* guard, ValueTable* sums);
+  static base::Result<void> SendStacks(VolumeRead& read, std::span<const ValueSum> sums,
+                                       ReadGuard* guard, const Sink<StackBlock>& sink);
+  static base::Result<void> RowStacks(VolumeRead& read, ReadGuard* guard, ValueTable* sums);
   // key_of(group, time) is the sum that a row of that time is added to.
   using KeyOf = std::function<uint64_t(uint32_t, int64_t)>;
   base::Result<void> TimelineMinutes(const ReadRequest& request, ReadGuard* guard,
@@ -42,6 +52,8 @@ class Answers {
 
   Volumes volumes_;
   const duck::DuckDb& database_;
+  SymbolRepairs& repairs_;
+  symbols::SymbolView view_;
   ReadReport* report_;
   std::vector<FoundDamage> damage_;
 };

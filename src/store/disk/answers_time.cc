@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "src/base/calendar.h"
 #include "src/profile/profile.h"
 #include "src/store/disk/answers.h"
 #include "src/store/disk/day.h"
@@ -15,8 +16,9 @@ namespace vesta::store {
 
 namespace {
 
-constexpr int64_t kMinuteMs = index::kMinuteMs;
-constexpr size_t kRowsOfBlock = 16'384;
+using base::kMinuteMs;
+
+constexpr size_t kRowsOfBlock = 32'768;
 
 int64_t MinuteStart(const index::MinuteTotal& total) { return total.minute * kMinuteMs; }
 
@@ -92,6 +94,7 @@ base::Result<std::vector<SeriesTotal>> Answers::Series(TimeRange range, const Re
     RETURN_IF_ERROR(guard.Check());
     const VolumeSnapshot snapshot =
         volume->Snapshot(minutes, [](TypeId, SeriesId) { return true; });
+    NoteLostRows(snapshot, report_);
     SeriesSums adder(snapshot, minutes, &sums);
     for (const auto& segment : snapshot.segments) {
       RETURN_IF_ERROR(guard.Check());
@@ -99,10 +102,14 @@ base::Result<std::vector<SeriesTotal>> Answers::Series(TimeRange range, const Re
                              ? base::Result<void>(base::Error(base::ErrorCode::kCorrupt, "missing"))
                              : adder.AddSegment(segment->index->file());
       if (added.ok()) continue;
-      if (added.error().code() != base::ErrorCode::kCorrupt) return added.error();
+      const bool is_damaged = added.error().code() == base::ErrorCode::kCorrupt;
+      if (!is_damaged && added.error().code() != base::ErrorCode::kUnavailable)
+        return added.error();
       report_->notes.push_back(DayName(snapshot.id.day) + ": " + segment->entry.index_file +
-                               " is damaged; series of it are left out");
-      damage_.push_back({snapshot.id, segment->entry.index_file, added.error().message()});
+                               (is_damaged ? " is damaged" : " cannot be read") +
+                               "; series of it are left out");
+      if (is_damaged)
+        damage_.push_back({snapshot.id, segment->entry.index_file, added.error().message()});
     }
     for (const VolumeSnapshot::Run& run : snapshot.runs) RETURN_IF_ERROR(adder.AddRun(run));
   }
@@ -182,6 +189,7 @@ base::Result<void> Answers::TimelineMinutes(const ReadRequest& request, ReadGuar
         read.ReadRowsOf(one, done.error());
         continue;
       }
+      read.CountIndexBytes(totals.size() * sizeof(totals[0]));
       for (const index::MinuteTotal& total : totals) {
         if (!request.range.Contains(MinuteStart(total))) continue;
         ASSIGN_OR_RETURN(ValueSum* const sum, sums->At(key_of(one.group, MinuteStart(total))));
@@ -203,8 +211,7 @@ base::Result<std::vector<TimelineCell>> Answers::Timeline(const ReadRequest& req
   const auto key_of = [&steps](uint32_t group, int64_t time) { return steps.KeyOf(group, time); };
   const TimeRange range = request.range;
   // Whole minutes from roll-ups, what is left at the end from rows.
-  const int64_t last_minute =
-      range.to_unix_ms - ((range.to_unix_ms % kMinuteMs) + kMinuteMs) % kMinuteMs;
+  const int64_t last_minute = range.to_unix_ms - base::FloorRemainder(range.to_unix_ms, kMinuteMs);
   if (request.regroup != nullptr || !steps.AreWholeMinutes() || last_minute <= range.from_unix_ms) {
     RETURN_IF_ERROR(TimelineRows(request, &guard, key_of, &sums));
   } else {
@@ -246,10 +253,11 @@ class RowBlocks final : public RowConsumer {
                      .value = row.value,
                      .count = row.count,
                      .weight = row.weight});
-    return rows_.size() < kRowsOfBlock ? base::Result<void>() : Flush();
+    return {};
   }
   base::Result<void> Keep() override { return Flush(); }
   void Discard() override { Clear(); }
+  bool IsFull() const override { return rows_.size() >= kRowsOfBlock; }
 
  private:
   base::Result<void> Flush() {

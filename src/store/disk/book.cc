@@ -58,4 +58,9 @@ base::Result<Book> Book::FromJson(const base::JsonValue& value) {
   return book;
 }
 
+base::Result<Book> Book::Decode(std::string_view json) {
+  ASSIGN_OR_RETURN(const base::JsonValue value, base::ParseJson(json));
+  return FromJson(value);
+}
+
 }  // namespace vesta::store

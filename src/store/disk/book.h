@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "src/base/json.h"
 #include "src/base/json_reader.h"
@@ -25,6 +26,7 @@ struct Book {
   void WriteJson(base::JsonWriter& json) const;
   // Errors: Corrupt when a number is missing.
   static base::Result<Book> FromJson(const base::JsonValue& value);
+  static base::Result<Book> Decode(std::string_view json);
 };
 
 }  // namespace vesta::store

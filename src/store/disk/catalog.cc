@@ -2,6 +2,7 @@
 
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "src/base/check.h"
 
@@ -22,38 +23,52 @@ TypeId Catalog::InternType(const ProfileType& type) {
   return TypeId(at->second);
 }
 
-SeriesId Catalog::InternSeries(const Labels& labels) {
-  {
-    const std::shared_lock lock(mutex_);
-    if (const auto found = series_ids_.find(labels); found != series_ids_.end()) {
-      return SeriesId(found->second);
-    }
-  }
-  const std::unique_lock lock(mutex_);
-  return AddLocked(labels);
+HeldSeries::~HeldSeries() { catalog_->Release(ids_); }
+
+HeldSeries::HeldSeries(HeldSeries&& other) noexcept
+    : catalog_(other.catalog_), ids_(std::exchange(other.ids_, {})) {}
+
+HeldSeries& HeldSeries::operator=(HeldSeries&& other) noexcept {
+  std::swap(catalog_, other.catalog_);
+  std::swap(ids_, other.ids_);
+  return *this;
 }
 
-Catalog::Admission Catalog::AdmitSeries(const Labels& labels) {
-  {
-    const std::shared_lock lock(mutex_);
-    if (const auto found = series_ids_.find(labels); found != series_ids_.end()) {
-      return {SeriesId(found->second), false};
-    }
-  }
-  const std::unique_lock lock(mutex_);
-  const bool is_known = series_ids_.contains(labels);
+void HeldSeries::Add(const Labels& labels) { ids_.push_back(catalog_->Hold(labels)); }
+
+bool HeldSeries::Admit(const Labels& labels) {
+  const std::unique_lock lock(catalog_->mutex_);
+  const auto holders_of = [this](const Labels& one) {
+    const auto found = catalog_->series_ids_.find(one);
+    return found == catalog_->series_ids_.end() ? 0 : catalog_->series_[found->second].holders;
+  };
+  static const Labels kOverflow = OverflowLabels();
   // The overflow series itself takes no place.
-  const uint64_t places = series_.size() - (series_ids_.contains(OverflowLabels()) ? 1 : 0);
-  if (!is_known && places >= series_max_ && labels != OverflowLabels()) {
-    return {AddLocked(OverflowLabels()), true};
-  }
-  return {AddLocked(labels), false};
+  const uint64_t places = catalog_->held_ - (holders_of(kOverflow) > 0 ? 1 : 0);
+  const bool is_overflow =
+      places >= catalog_->series_max_ && labels != kOverflow && holders_of(labels) == 0;
+  ids_.push_back(catalog_->HoldLocked(is_overflow ? kOverflow : labels));
+  return is_overflow;
 }
 
-SeriesId Catalog::AddLocked(const Labels& labels) {
+SeriesId Catalog::Hold(const Labels& labels) {
+  const std::unique_lock lock(mutex_);
+  return HoldLocked(labels);
+}
+
+SeriesId Catalog::HoldLocked(const Labels& labels) {
   const auto [at, is_new] = series_ids_.emplace(labels, static_cast<uint32_t>(series_.size()));
-  if (is_new) series_.push_back(&at->first);
+  if (is_new) series_.push_back({&at->first});
+  if (++series_[at->second].holders == 1) ++held_;
   return SeriesId(at->second);
+}
+
+void Catalog::Release(const std::vector<SeriesId>& series) {
+  if (series.empty()) return;
+  const std::unique_lock lock(mutex_);
+  for (const SeriesId id : series) {
+    if (--series_[id.value()].holders == 0) --held_;
+  }
 }
 
 ProfileType Catalog::type(TypeId id) const {
@@ -65,12 +80,12 @@ ProfileType Catalog::type(TypeId id) const {
 Labels Catalog::labels(SeriesId id) const {
   const std::shared_lock lock(mutex_);
   CHECK(id.value() < series_.size());
-  return *series_[id.value()];
+  return *series_[id.value()].labels;
 }
 
 uint64_t Catalog::series_count() const {
   const std::shared_lock lock(mutex_);
-  return series_.size();
+  return held_;
 }
 
 }  // namespace vesta::store

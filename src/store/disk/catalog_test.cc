@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace vesta::store {
 namespace {
 
@@ -9,35 +11,61 @@ Labels Service(const std::string& name) { return {{"service.name", name}}; }
 
 TEST(Catalog, EqualLabelsAreOneSeries) {
   Catalog catalog(10);
-  const SeriesId a = catalog.InternSeries(Service("a"));
-  EXPECT_EQ(catalog.AdmitSeries(Service("a")).series, a);
-  EXPECT_NE(catalog.AdmitSeries(Service("b")).series, a);
-  EXPECT_EQ(catalog.labels(a), Service("a"));
+  HeldSeries held(&catalog);
+  held.Add(Service("a"));
+  EXPECT_FALSE(held.Admit(Service("a")));
+  EXPECT_FALSE(held.Admit(Service("b")));
+  EXPECT_EQ(held.ids()[0], held.ids()[1]);
+  EXPECT_NE(held.ids()[0], held.ids()[2]);
+  EXPECT_EQ(catalog.labels(held.ids()[0]), Service("a"));
   EXPECT_EQ(catalog.series_count(), 2u);
 }
 
 TEST(Catalog, BeyondTheCapNewSeriesShareOne) {
   Catalog catalog(2);
-  EXPECT_FALSE(catalog.AdmitSeries(Service("a")).is_overflow);
-  EXPECT_FALSE(catalog.AdmitSeries(Service("b")).is_overflow);
-  const auto c = catalog.AdmitSeries(Service("c"));
-  const auto d = catalog.AdmitSeries(Service("d"));
-  EXPECT_TRUE(c.is_overflow);
-  EXPECT_EQ(c.series, d.series);
-  EXPECT_EQ(catalog.labels(c.series), OverflowLabels());
-  EXPECT_FALSE(catalog.AdmitSeries(Service("a")).is_overflow);
+  HeldSeries held(&catalog);
+  EXPECT_FALSE(held.Admit(Service("a")));
+  EXPECT_FALSE(held.Admit(Service("b")));
+  EXPECT_TRUE(held.Admit(Service("c")));
+  EXPECT_TRUE(held.Admit(Service("d")));
+  EXPECT_EQ(held.ids()[2], held.ids()[3]);
+  EXPECT_EQ(catalog.labels(held.ids()[2]), OverflowLabels());
+  EXPECT_FALSE(held.Admit(Service("a")));
   EXPECT_EQ(catalog.series_count(), 3u);
   // What is on disk already is known, however many that are.
-  const SeriesId e = catalog.InternSeries(Service("e"));
-  EXPECT_EQ(catalog.labels(e), Service("e"));
-  EXPECT_FALSE(catalog.AdmitSeries(Service("e")).is_overflow);
+  held.Add(Service("e"));
+  EXPECT_EQ(catalog.labels(held.ids().back()), Service("e"));
+  EXPECT_FALSE(held.Admit(Service("e")));
 }
 
 TEST(Catalog, TheOverflowSeriesTakesNoPlace) {
   Catalog catalog(1);
-  EXPECT_FALSE(catalog.AdmitSeries(OverflowLabels()).is_overflow);
-  EXPECT_FALSE(catalog.AdmitSeries(Service("a")).is_overflow);
-  EXPECT_TRUE(catalog.AdmitSeries(Service("b")).is_overflow);
+  HeldSeries held(&catalog);
+  EXPECT_FALSE(held.Admit(OverflowLabels()));
+  EXPECT_FALSE(held.Admit(Service("a")));
+  EXPECT_TRUE(held.Admit(Service("b")));
+}
+
+TEST(Catalog, ASeriesThatNobodyHasTakesNoPlace) {
+  Catalog catalog(2);
+  HeldSeries days(&catalog);
+  SeriesId first(0);
+  {
+    HeldSeries old(&catalog);
+    EXPECT_FALSE(old.Admit(Service("a")));
+    EXPECT_FALSE(old.Admit(Service("b")));
+    EXPECT_TRUE(old.Admit(Service("c")));
+    first = old.ids()[0];
+    days.Add(Service("b"));
+    HeldSeries moved(std::move(old));
+    EXPECT_EQ(catalog.series_count(), 3u);
+  }
+  EXPECT_EQ(catalog.series_count(), 1u);
+  EXPECT_EQ(catalog.labels(first), Service("a"));  // its number stays
+  EXPECT_FALSE(days.Admit(Service("c")));
+  EXPECT_TRUE(days.Admit(Service("a")));
+  days = HeldSeries(&catalog);
+  EXPECT_EQ(catalog.series_count(), 0u);
 }
 
 TEST(Catalog, TypesDifferInEachField) {

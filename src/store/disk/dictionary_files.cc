@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include "src/store/duck/parquet_table.h"
@@ -51,7 +52,7 @@ struct Form<index::FunctionTable> {
   static std::vector<duck::ColumnSpec> Specs() {
     return {{"function", ColumnKind::kU32},
             {"name", ColumnKind::kString},
-            {"system_name", ColumnKind::kString},
+            {"system_name", ColumnKind::kString, "name"},
             {"file", ColumnKind::kString},
             {"start_line", ColumnKind::kI64}};
   }
@@ -159,14 +160,18 @@ struct Form<index::TaskTable> {
 template <typename Table>
 base::Result<void> WriteTable(const duck::DuckDb& database, const index::Dictionary& dictionary,
                               const std::string& folder, std::string_view suffix,
-                              std::vector<std::string>* names) {
+                              const index::NodeOrder* order, std::vector<std::string>* names) {
   using TableForm = Form<Table>;
   ASSIGN_OR_RETURN(const auto writer,
                    duck::ParquetTableWriter::Create(database, TableForm::Specs()));
   const index::TableRows<Table> append = [&writer](const Table& rows) {
     return writer->Append(TableForm::Of(rows));
   };
-  RETURN_IF_ERROR(index::ForEachRow(dictionary, append));
+  if constexpr (std::is_same_v<Table, index::StackTable>) {
+    RETURN_IF_ERROR(index::ForEachRow(dictionary, append, order));
+  } else {
+    RETURN_IF_ERROR(index::ForEachRow(dictionary, append));
+  }
   names->emplace_back(TableForm::kName);
   return writer->Finish(folder + "/" + TableForm::kName + std::string(suffix));
 }
@@ -187,10 +192,11 @@ base::Result<void> ReadTable(const duck::DuckDb& database, const std::string& fo
 base::Result<std::vector<std::string>> WriteDictionaryFiles(const duck::DuckDb& database,
                                                             const index::Dictionary& dictionary,
                                                             const std::string& folder,
-                                                            std::string_view suffix) {
+                                                            std::string_view suffix,
+                                                            const index::NodeOrder* order) {
   std::vector<std::string> names;
   const auto write = [&]<typename Table>(const Table&) {
-    return WriteTable<Table>(database, dictionary, folder, suffix, &names);
+    return WriteTable<Table>(database, dictionary, folder, suffix, order, &names);
   };
   RETURN_IF_ERROR(write(index::ImageTable{}));
   RETURN_IF_ERROR(write(index::FunctionTable{}));

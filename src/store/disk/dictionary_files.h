@@ -9,14 +9,17 @@
 #include "src/base/result.h"
 #include "src/store/duck/duck_db.h"
 #include "src/store/index/dictionary.h"
+#include "src/store/index/node_order.h"
 
 namespace vesta::store {
 
-// Writes a file per table, each at folder/name + suffix. Units: returns the names.
+// Writes a file per table, each at folder/name + suffix; stacks under the numbers of `order`, if
+// there is one. Units: returns the names.
 base::Result<std::vector<std::string>> WriteDictionaryFiles(const duck::DuckDb& database,
                                                             const index::Dictionary& dictionary,
                                                             const std::string& folder,
-                                                            std::string_view suffix);
+                                                            std::string_view suffix,
+                                                            const index::NodeOrder* order);
 
 // The dictionary that was written, with the same ids.
 // Errors: Corrupt, NotFound naming the file.

@@ -1,17 +1,20 @@
 // Appends: rows are sorted by day, numbered, and wait for the writer.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "src/store/batch_check.h"
 #include "src/store/disk/day.h"
 #include "src/store/disk/disk_store_impl.h"
+#include "src/store/symbol_check.h"
 
 namespace vesta::store {
 
 namespace {
 
 constexpr size_t kJobsOfGroup = 256;
-constexpr auto kRoomWaitMax = std::chrono::seconds(30);
+// A batch of more days is appended in several steps, so that few volumes are opened at once.
+constexpr ptrdiff_t kDaysAtOnce = 2;
 constexpr auto kSpaceAskEvery = std::chrono::milliseconds(500);
 
 // Of what is not kept, whatever volume the rest goes to.
@@ -22,14 +25,37 @@ Book BookOfRest(const AppendOutcome& outcome) {
   return book;
 }
 
+base::Error RefusalOf(const Batch& batch, const AppendOutcome& outcome, const base::Error& error) {
+  if (batch.id || outcome.rows_kept == 0) {
+    return base::Error(base::ErrorCode::kUnavailable,
+                       "the rows could not be written, try again later: " + error.message());
+  }
+  return base::Error(
+      base::ErrorCode::kInternal,
+      std::to_string(outcome.rows_kept) + " of " + std::to_string(batch.rows.size()) +
+          " rows were written, those of the first days; the rest could not be: " + error.message() +
+          ". Sent again, those would count twice");
+}
+
 }  // namespace
 
 // The rows that are to be kept, and under which labels.
 struct DiskStore::Impl::Sorted {
+  explicit Sorted(Catalog* catalog) : held(catalog) {}
   std::map<int64_t, std::vector<uint32_t>> rows_of_day;
   std::vector<const Labels*> series;  // of Batch::series; null = has no such row
   std::vector<uint8_t> is_overflow;
+  HeldSeries held;  // until volumes have them
   Labels overflow = OverflowLabels();
+
+  // As `series`, but those that are stored without their own labels.
+  std::vector<const Labels*> Stored() const {
+    std::vector<const Labels*> stored = series;
+    for (size_t i = 0; i < stored.size(); ++i) {
+      if (is_overflow[i] != 0) stored[i] = &overflow;
+    }
+    return stored;
+  }
 };
 
 base::Result<void> DiskStore::Impl::CheckAppends() {
@@ -48,25 +74,51 @@ base::Result<void> DiskStore::Impl::CheckAppends() {
 }
 
 // Sealing and closing must keep up with what comes in, since it is in memory until then.
-void DiskStore::Impl::WaitForRoom() {
-  if (options_.maintenance_period_ms == 0) return;
+base::Result<void> DiskStore::Impl::TakeRoom(uint64_t rows) {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, kRoomWaitMax, [this] {
-    uint64_t rows = 0;
-    for (const auto& [day, slot] : open_) rows += slot.volume->open_rows();
-    for (const auto& volume : closing_) rows += volume->open_rows();
-    const bool has_room = rows <= 2 * options_.part_rows_max &&
-                          open_.size() + closing_.size() <= options_.open_volumes_max + 2;
-    if (!has_room && !is_work_due_) {
-      is_work_due_ = true;
-      changed_.notify_all();
-    }
-    return has_room || refuses_appends_;
-  });
+  const auto has_room = [this, rows](bool with_stuck) {
+    uint64_t open = rows_under_way_;
+    size_t volumes = 0;
+    const auto add = [&](const Volume& volume) {
+      if (!with_stuck && stuck_.contains(volume.id())) return;
+      open += volume.open_rows();
+      ++volumes;
+    };
+    for (const auto& [day, slot] : open_) add(*slot.volume);
+    for (const auto& volume : closing_) add(*volume);
+    // Fewer than part_rows_max rows may not be due to be sealed, so they keep nobody out.
+    return (open <= options_.part_rows_max || open + rows <= 2 * options_.part_rows_max) &&
+           volumes <= options_.open_volumes_max + 2;
+  };
+  // It is of no use to wait for what fails.
+  const auto is_settled = [&] {
+    if (refuses_appends_ || has_room(stuck_.empty())) return true;
+    if (!std::exchange(is_work_due_, true)) changed_.notify_all();
+    return false;
+  };
+  // Without a maintenance thread nobody makes room.
+  const bool is_maintained = options_.maintenance_period_ms > 0;
+  const bool is_in_time =
+      !is_maintained ||
+      changed_.wait_for(lock, std::chrono::milliseconds(options_.room_wait_ms), is_settled);
+  if (refuses_appends_) {
+    return base::Error(base::ErrorCode::kUnavailable, "the store is being closed");
+  }
+  if (is_maintained && !stuck_.empty() && !has_room(true)) {
+    return base::Error(
+        base::ErrorCode::kUnavailable,
+        "too much is in memory that cannot be sealed or closed: " + stuck_.begin()->second);
+  }
+  if (!is_in_time) {
+    return base::Error(base::ErrorCode::kUnavailable,
+                       "more rows come in than are sealed: too many of them are in memory");
+  }
+  rows_under_way_ += rows;
+  return {};
 }
 
-DiskStore::Impl::Sorted DiskStore::Impl::SortRows(const Batch& batch, AppendOutcome* outcome) {
-  Sorted sorted;
+base::Result<void> DiskStore::Impl::SortRows(const Batch& batch, Sorted* sorted,
+                                             AppendOutcome* outcome) {
   const int64_t now = Now();
   const int64_t oldest = OldestKeptUnixMs(now, options_.retention);
   const int64_t newest = now > INT64_MAX - kDayMs ? INT64_MAX : now + kDayMs;
@@ -82,58 +134,70 @@ DiskStore::Impl::Sorted DiskStore::Impl::SortRows(const Batch& batch, AppendOutc
     }
     if (rows == nullptr || DayOf(time) != day) {
       day = DayOf(time);
-      rows = &sorted.rows_of_day[day];
+      rows = &sorted->rows_of_day[day];
     }
     rows->push_back(at);
   }
-  if (batch.id) ExcludeCounted(*batch.id, days_of_dropped, &sorted.rows_of_day, outcome);
+  if (batch.id) {
+    RETURN_IF_ERROR(ExcludeCounted(batch, days_of_dropped, &sorted->rows_of_day, outcome));
+  }
   std::vector<uint8_t> is_used(batch.series.size());
-  for (const auto& [one, chosen] : sorted.rows_of_day) {
+  for (const auto& [one, chosen] : sorted->rows_of_day) {
     for (const uint32_t at : chosen) is_used[batch.rows[at].series] = 1;
   }
-  sorted.series.resize(batch.series.size());
-  sorted.is_overflow.resize(batch.series.size());
+  sorted->series.resize(batch.series.size());
+  sorted->is_overflow.resize(batch.series.size());
   for (size_t i = 0; i < batch.series.size(); ++i) {
     if (is_used[i] == 0) continue;
-    sorted.is_overflow[i] = catalog_->AdmitSeries(batch.series[i]).is_overflow ? 1 : 0;
-    sorted.series[i] = &batch.series[i];
+    sorted->is_overflow[i] = sorted->held.Admit(batch.series[i]) ? 1 : 0;
+    sorted->series[i] = &batch.series[i];
   }
-  return sorted;
+  return {};
 }
 
 // Days that have counted the batch before do not count it again. What was dropped of it then, or
 // would be dropped now, was told the first time.
-void DiskStore::Impl::ExcludeCounted(const BatchId& id, const std::set<int64_t>& days_of_dropped,
-                                     std::map<int64_t, std::vector<uint32_t>>* rows_of_day,
-                                     AppendOutcome* outcome) {
+base::Result<void> DiskStore::Impl::ExcludeCounted(
+    const Batch& batch, const std::set<int64_t>& days_of_dropped,
+    std::map<int64_t, std::vector<uint32_t>>* rows_of_day, AppendOutcome* outcome) {
+  const BatchId& id = *batch.id;
   bool is_known = false;
-  std::erase_if(*rows_of_day, [&](const auto& entry) {
-    if (!IsCounted(entry.first, id, nullptr)) return false;
-    outcome->rows_duplicate += entry.second.size();
-    is_known = true;
-    return true;
-  });
-  for (auto day = days_of_dropped.begin(); day != days_of_dropped.end() && !is_known; ++day) {
-    is_known = IsCounted(*day, id, nullptr);
+  for (auto entry = rows_of_day->begin(); entry != rows_of_day->end();) {
+    ASSIGN_OR_RETURN(const bool is_counted,
+                     IsCounted(entry->first, id, batch.has_times_of_arrival, nullptr));
+    is_known = is_known || is_counted;
+    if (is_counted) outcome->rows_duplicate += entry->second.size();
+    entry = is_counted ? rows_of_day->erase(entry) : std::next(entry);
   }
-  if (!is_known) return;
+  for (auto day = days_of_dropped.begin(); day != days_of_dropped.end() && !is_known; ++day) {
+    ASSIGN_OR_RETURN(is_known, IsCounted(*day, id, batch.has_times_of_arrival, nullptr));
+  }
+  if (!is_known) return {};
   outcome->rows_duplicate += std::exchange(outcome->rows_too_old, 0);
   outcome->rows_duplicate += std::exchange(outcome->rows_too_new, 0);
+  return {};
 }
 
-bool DiskStore::Impl::IsCounted(int64_t day, const BatchId& id, const Volume* apart_from) {
+// has_times_of_arrival: it may have been of the day before when it came first.
+base::Result<bool> DiskStore::Impl::IsCounted(int64_t day, const BatchId& id,
+                                              bool has_times_of_arrival, const Volume* apart_from) {
   std::vector<std::shared_ptr<Volume>> volumes;
   {
     const std::lock_guard lock(mutex_);
-    for (auto at = volumes_.lower_bound({day, 0}); at != volumes_.end() && at->first.day == day;
+    const int64_t first = has_times_of_arrival ? day - 1 : day;
+    for (auto at = volumes_.lower_bound({first, 0}); at != volumes_.end() && at->first.day <= day;
          ++at) {
       if (at->second.get() != apart_from) volumes.push_back(at->second);
     }
   }
   for (const auto& volume : volumes) {
     const auto counted = volume->Counted(id);
-    if (!counted.ok()) {
+    if (!counted.ok() && IsDamage(counted.error())) {
       Remember({{volume->id(), kLedgerFile, counted.error().message()}});
+    } else if (!counted.ok()) {
+      return base::Error(
+          base::ErrorCode::kUnavailable,
+          "whether the batch was counted cannot be told now: " + counted.error().message());
     } else if (*counted) {
       return true;
     }
@@ -169,6 +233,7 @@ uint32_t DiskStore::Impl::NextNumber(int64_t day) {
 
 void DiskStore::Impl::Unpin(const Job& job) {
   const std::lock_guard lock(mutex_);
+  rows_under_way_ -= job.rows;
   for (const Piece& piece : job.pieces) {
     const auto found = open_.find(piece.volume->id().day);
     if (found != open_.end() && found->second.volume == piece.volume) {
@@ -185,41 +250,63 @@ base::Result<AppendOutcome> DiskStore::Impl::Append(const Batch& batch) {
   RETURN_IF_ERROR(CheckAppends());
   AppendOutcome outcome = {.rows_received = batch.rows.size()};
   if (batch.rows.empty()) return outcome;
-  WaitForRoom();
-  const Sorted sorted = SortRows(batch, &outcome);
-  std::vector<const Labels*> stored = sorted.series;
-  for (size_t i = 0; i < stored.size(); ++i) {
-    if (sorted.is_overflow[i] != 0) stored[i] = &sorted.overflow;
-  }
+  Sorted sorted(catalog_.get());
+  RETURN_IF_ERROR(SortRows(batch, &sorted, &outcome));
+  Book rest = BookOfRest(outcome);
+  const auto end = sorted.rows_of_day.end();
+  auto from = sorted.rows_of_day.begin();
+  do {
+    const auto to = std::next(from, std::min(kDaysAtOnce, std::distance(from, end)));
+    auto appended = AppendDays(batch, sorted, from, to, &rest, &outcome);
+    if (!appended.ok()) return RefusalOf(batch, outcome, appended.error());
+    from = to;
+  } while (from != end);
+  return outcome;
+}
+
+// `rest` is emptied when it was written with them.
+base::Result<void> DiskStore::Impl::AppendDays(const Batch& batch, const Sorted& sorted,
+                                               DayRows::const_iterator from,
+                                               DayRows::const_iterator to, Book* rest,
+                                               AppendOutcome* outcome) {
   Job job;
-  for (const auto& [day, chosen] : sorted.rows_of_day) {
-    auto volume = Pin(day);
+  job.rest = *rest;
+  for (auto day = from; day != to; ++day) job.rows += day->second.size();
+  RETURN_IF_ERROR(TakeRoom(job.rows));
+  const std::vector<const Labels*> stored = sorted.Stored();
+  for (auto day = from; day != to; ++day) {
+    auto volume = Pin(day->first);
     if (!volume.ok()) {
       job.error = std::move(volume).error();
       break;
     }
-    VolumeAppend append = {.id = batch.id ? &*batch.id : nullptr};
-    append.rows = (*volume)->Encode(batch, chosen, stored);
-    for (const uint32_t at : chosen) {
+    VolumeAppend append = {.id = batch.id ? &*batch.id : nullptr,
+                           .has_times_of_arrival = batch.has_times_of_arrival};
+    append.rows = (*volume)->Encode(batch, day->second, stored);
+    for (const uint32_t at : day->second) {
       append.rows_overflowed += sorted.is_overflow[batch.rows[at].series];
     }
     job.pieces.push_back({*std::move(volume), std::move(append)});
   }
-  (job.pieces.empty() ? job.loose : job.pieces.front().append.book) = BookOfRest(outcome);
   if (!job.error && !queue_.Run(&job)) {
     job.error = base::Error(base::ErrorCode::kUnavailable, "the store is being closed");
   }
   Unpin(job);
-  if (job.error) {
-    return base::Error(base::ErrorCode::kUnavailable,
-                       "the rows could not be written, try again later: " + job.error->message());
-  }
   for (const Piece& piece : job.pieces) {
+    if (!piece.is_written) continue;
     const uint64_t rows = piece.append.rows.size();
-    (piece.append.is_duplicate ? outcome.rows_duplicate : outcome.rows_kept) += rows;
-    if (!piece.append.is_duplicate) outcome.rows_overflowed += piece.append.rows_overflowed;
+    (piece.append.is_duplicate ? outcome->rows_duplicate : outcome->rows_kept) += rows;
+    if (!piece.append.is_duplicate) outcome->rows_overflowed += piece.append.rows_overflowed;
   }
-  return outcome;
+  *rest = job.rest;
+  if (job.error) return *std::move(job.error);
+  return {};
+}
+
+base::Result<SymbolsOutcome> DiskStore::Impl::AppendSymbols(const SymbolBatch& batch) {
+  RETURN_IF_ERROR(CheckSymbols(batch));
+  RETURN_IF_ERROR(CheckAppends());
+  return symbols_->Append(batch);
 }
 
 void DiskStore::Impl::WriteLoop() {
@@ -235,30 +322,10 @@ void DiskStore::Impl::WriteGroup(const std::vector<Job*>& jobs) {
   std::map<VolumeId, std::vector<std::pair<Job*, Piece*>>> of_volume;
   Book loose;
   for (Job* job : jobs) {
-    loose.Add(job->loose);
-    for (Piece& piece : job->pieces) {
-      of_volume[piece.volume->id()].emplace_back(job, &piece);
-      if (piece.append.id != nullptr) {
-        piece.append.is_duplicate =
-            IsCounted(piece.volume->id().day, *piece.append.id, piece.volume.get());
-      }
-    }
+    if (job->pieces.empty()) loose.Add(job->rest);
+    for (Piece& piece : job->pieces) of_volume[piece.volume->id()].emplace_back(job, &piece);
   }
-  for (auto& [id, members] : of_volume) {
-    std::vector<VolumeAppend*> appends;
-    for (const auto& [job, piece] : members) appends.push_back(&piece->append);
-    Volume& volume = *members.front().second->volume;
-    const auto committed = volume.Commit(appends);
-    if (!committed.ok()) {
-      for (const auto& [job, piece] : members) job->error = committed.error();
-    }
-    const std::lock_guard lock(mutex_);
-    ++counters_.commits;
-    if (volume.open_rows() >= options_.part_rows_max && !is_work_due_) {
-      is_work_due_ = true;
-      changed_.notify_all();
-    }
-  }
+  for (const auto& [id, members] : of_volume) WritePieces(members);
   if (loose.empty()) return;
   const auto written = WriteLoose(loose);
   if (written.ok()) return;
@@ -267,13 +334,45 @@ void DiskStore::Impl::WriteGroup(const std::vector<Job*>& jobs) {
   }
 }
 
-base::Result<void> DiskStore::Impl::WriteLoose(const Book& book) {
+// Those of one volume.
+void DiskStore::Impl::WritePieces(std::span<const std::pair<Job*, Piece*>> members) {
+  Volume& volume = *members.front().second->volume;
+  std::vector<VolumeAppend*> appends;
+  std::vector<std::pair<Job*, Piece*>> chosen;
+  for (const auto& [job, piece] : members) {
+    VolumeAppend& append = piece->append;
+    if (append.id != nullptr) {
+      // Only now: another volume of the day may have got the same batch in this group.
+      const auto counted =
+          IsCounted(volume.id().day, *append.id, append.has_times_of_arrival, &volume);
+      if (!counted.ok()) {
+        job->error = counted.error();
+        continue;
+      }
+      append.is_duplicate = *counted;
+    }
+    append.book = std::exchange(job->rest, {});
+    appends.push_back(&append);
+    chosen.emplace_back(job, piece);
+  }
+  if (appends.empty()) return;
+  const auto committed = volume.Commit(appends);
+  for (const auto& [job, piece] : chosen) {
+    piece->is_written = committed.ok();
+    if (committed.ok()) continue;
+    job->error = committed.error();
+    job->rest = piece->append.book;
+  }
   const std::lock_guard lock(mutex_);
-  const Book before = state_.book;
-  state_.book.Add(book);
-  auto written = WriteStateLocked();
-  if (!written.ok()) state_.book = before;
-  return written;
+  ++counters_.commits;
+  if (volume.open_rows() >= options_.part_rows_max && !is_work_due_) {
+    is_work_due_ = true;
+    changed_.notify_all();
+  }
+}
+
+base::Result<void> DiskStore::Impl::WriteLoose(const Book& book) {
+  return ChangeState([&book](StoreState& state) { state.book.Add(book); });
 }
 
 }  // namespace vesta::store

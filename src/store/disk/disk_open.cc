@@ -1,8 +1,8 @@
 // The folder is opened: locked, checked, its volumes found.
 #include <algorithm>
+#include <ctime>
 #include <utility>
 
-#include "src/base/byte_source.h"
 #include "src/store/disk/day.h"
 #include "src/store/disk/disk_store_impl.h"
 
@@ -14,8 +14,11 @@ constexpr const char* kFormatText = "vesta store ";
 constexpr size_t kPageCacheBytes = size_t{48} << 20;
 constexpr size_t kManifestBytesMax = size_t{16} << 20;
 
+// Beside what a first start that was killed has left, and what a new file system has.
 bool IsEmpty(const std::vector<std::string>& names) {
-  return std::all_of(names.begin(), names.end(), [](const std::string& n) { return n == "LOCK"; });
+  return std::all_of(names.begin(), names.end(), [](const std::string& name) {
+    return name == "LOCK" || name == "FORMAT.tmp" || name == "lost+found";
+  });
 }
 
 }  // namespace
@@ -28,12 +31,20 @@ DiskStore::Impl::Impl(DiskStoreOptions options) : options_(std::move(options)) {
           .count();
     };
   }
+  if (!options_.steady_ms) {
+    options_.steady_ms = [] {
+      timespec now = {};
+      (void)::clock_gettime(CLOCK_BOOTTIME, &now);
+      return now.tv_sec * int64_t{1'000} + now.tv_nsec / 1'000'000;
+    };
+  }
   if (!options_.disk_space) options_.disk_space = DiskSpaceOf;
   if (!options_.step_hook) options_.step_hook = [](std::string_view) {};
   catalog_ = std::make_unique<Catalog>(options_.series_max);
   cache_ = std::make_unique<index::PageCache>(kPageCacheBytes);
   world_.days_folder = PathOf("days");
   world_.part_ms = options_.part_ms;
+  world_.now_unix_ms = options_.now_unix_ms;
   world_.catalog = catalog_.get();
   world_.cache = cache_.get();
   world_.step = options_.step_hook;
@@ -59,11 +70,23 @@ base::Result<void> DiskStore::Impl::Open() {
   RETURN_IF_ERROR(CheckFormat());
   RETURN_IF_ERROR(MakeFolder(PathOf("days")));
   RETURN_IF_ERROR(RemoveAll(PathOf("temporary")));
+  for (const char* const name : {"FORMAT", "state.json", "temporary"}) {
+    RETURN_IF_ERROR(RemoveAll(PathOf(name) + std::string(kAsideSuffix)));
+  }
   ASSIGN_OR_RETURN(database_,
                    duck::DuckDb::Open({.temporary_folder = PathOf("temporary"),
                                        .memory_bytes_max = options_.database_memory_bytes}));
   world_.database = database_.get();
   RETURN_IF_ERROR(LoadState());
+  ASSIGN_OR_RETURN(
+      symbols_,
+      SymbolFiles::Open({.folder = PathOf("symbols"),
+                         .aside_folder = PathOf("quarantine"),
+                         .now_unix_ms = options_.now_unix_ms,
+                         .step = options_.step_hook,
+                         .on_notice = [this](const std::string& sentence) { Notice(sentence); }}));
+  repairs_ = std::make_unique<SymbolRepairs>(symbols_.get());
+  world_.repairs = repairs_.get();
   RETURN_IF_ERROR(LoadVolumes());
   RefreshSpace();
   writer_ = std::thread([this] { WriteLoop(); });
@@ -73,7 +96,8 @@ base::Result<void> DiskStore::Impl::Open() {
 
 base::Result<void> DiskStore::Impl::CheckFormat() {
   const std::string path = PathOf("FORMAT");
-  if (!Exists(path)) {
+  const auto read = ReadWholeFile(path, kManifestBytesMax);
+  if (!read.ok() && read.error().code() == base::ErrorCode::kNotFound) {
     ASSIGN_OR_RETURN(const auto names, ListFolder(options_.folder));
     if (!IsEmpty(names) && !Exists(PathOf("days"))) {
       return base::Error(base::ErrorCode::kInvalidInput,
@@ -81,7 +105,8 @@ base::Result<void> DiskStore::Impl::CheckFormat() {
     }
     return WriteFileAtomically(path, kFormatText + std::to_string(kStoreVersion) + "\n");
   }
-  ASSIGN_OR_RETURN(const std::string text, base::ReadSmallFile(path));
+  if (!read.ok()) return read.error();
+  const std::string& text = *read;
   if (text == kFormatText + std::to_string(kStoreVersion) + "\n") return {};
   if (text.rfind(kFormatText, 0) != 0) {
     return base::Error(base::ErrorCode::kCorrupt, path + ": is not that of a store");
@@ -94,19 +119,18 @@ base::Result<void> DiskStore::Impl::CheckFormat() {
 
 base::Result<void> DiskStore::Impl::LoadState() {
   const std::string path = PathOf("state.json");
-  if (!Exists(path)) return {};
-  ASSIGN_OR_RETURN(const std::string text, base::ReadSmallFile(path, kManifestBytesMax));
-  auto state = DecodeStoreState(text);
-  if (!state.ok() && state.error().code() == base::ErrorCode::kUnsupported) {
-    return state.error().Context(path);
-  }
+  const auto text = ReadWholeFile(path, kManifestBytesMax);
+  if (!text.ok() && text.error().code() == base::ErrorCode::kNotFound) return {};
+  if (!text.ok() && !IsDamage(text.error())) return text.error();
+  auto state = text.ok() ? DecodeStoreState(*text) : base::Result<StoreState>(text.error());
+  if (!state.ok() && !IsDamage(state.error())) return state.error().Context(path);
   if (!state.ok()) {
     // Only the sums of what is gone are lost with it.
     RETURN_IF_ERROR(MakeFolder(PathOf("quarantine")));
     RETURN_IF_ERROR(RenameDurably(path, PathOf("quarantine/state.json")));
     ++state_.files_quarantined;
     Notice(path + " was damaged; what it counted of days that are gone is lost");
-    return WriteStateLocked();
+    return WriteState(state_);
   }
   state_ = *std::move(state);
   return {};
@@ -123,24 +147,28 @@ base::Result<void> DiskStore::Impl::LoadVolumes() {
     if (!day) continue;
     const std::string day_folder = world_.days_folder + "/" + day_name;
     ASSIGN_OR_RETURN(const auto names, ListFolder(day_folder));
-    size_t left = 0;
     for (const std::string& name : names) {
-      const auto number = ParseVolumeName(name);
+      const bool is_aside = name.ends_with(kAsideSuffix);
+      const auto number =
+          ParseVolumeName(name.substr(0, name.size() - (is_aside ? kAsideSuffix.size() : 0)));
       const std::string folder = day_folder + "/" + name;
       if (!number) continue;
+      if (is_aside) {  // its removal was under way
+        RETURN_IF_ERROR(RemoveAll(folder));
+        continue;
+      }
       numbers_[*day] = std::max(numbers_[*day], *number);
       if (gone.contains({*day, *number})) {
         RETURN_IF_ERROR(RemoveAll(folder));
         continue;
       }
       RETURN_IF_ERROR(LoadVolume({*day, *number}, folder));
-      ++left;
     }
-    if (left == 0) RETURN_IF_ERROR(RemoveAll(day_folder));
   }
+  RemoveEmptyDays();
   if (!state_.removed.empty()) {
     state_.removed.clear();  // their folders are gone now
-    RETURN_IF_ERROR(WriteStateLocked());
+    RETURN_IF_ERROR(WriteState(state_));
   }
   for (const auto& [id, volume] : volumes_) {
     if (volume->is_closed()) continue;
@@ -156,39 +184,88 @@ base::Result<void> DiskStore::Impl::LoadVolumes() {
 }
 
 base::Result<void> DiskStore::Impl::LoadVolume(VolumeId id, const std::string& folder) {
-  const std::string path = folder + "/" + kManifestFile;
-  auto manifest = [&]() -> base::Result<Manifest> {
-    if (!Exists(path)) return Volume::GuessManifest(*database_, id, folder);
-    ASSIGN_OR_RETURN(const std::string text, base::ReadSmallFile(path, kManifestBytesMax));
-    auto decoded = DecodeManifest(text);
-    if (decoded.ok() || decoded.error().code() == base::ErrorCode::kUnsupported) return decoded;
-    Notice(path + " was damaged: " + decoded.error().message());
-    ++state_.files_quarantined;
-    RETURN_IF_ERROR(MakeFolder(PathOf("quarantine")));
-    RETURN_IF_ERROR(RenameDurably(path, AsidePath(id, kManifestFile)));
-    return Volume::GuessManifest(*database_, id, folder);
-  }();
-  if (!manifest.ok() && manifest.error().code() == base::ErrorCode::kNotFound) {
-    return RemoveAll(folder);  // it was being made
+  const auto manifest = FindManifest(id, folder);
+  if (manifest.ok() && !manifest->has_value()) return RemoveAll(folder);  // it was being made
+  // A volume has it from its first moment until it is closed.
+  const bool lacks_hot =
+      manifest.ok() && !(*manifest)->is_closed && !Exists(folder + "/" + kHotFile);
+  std::vector<FoundDamage> damage;
+  auto volume = manifest.ok() ? Volume::Open(world_, **manifest, &damage)
+                              : base::Result<std::shared_ptr<Volume>>(manifest.error());
+  if (!volume.ok() && manifest.ok() && IsDamage(volume.error()) && !(*manifest)->is_closed) {
+    damage.clear();
+    volume = OpenWithoutHot(volume.error(), folder, **manifest, &damage);
   }
-  if (!manifest.ok() && manifest.error().code() == base::ErrorCode::kUnsupported) {
-    return manifest.error().Context(path);
-  }
-  if (manifest.ok()) {
-    manifest->day = id.day;
-    manifest->number = id.number;
-    std::vector<FoundDamage> damage;
-    auto volume = Volume::Open(world_, *std::move(manifest), &damage);
-    if (volume.ok()) {
-      volumes_[id] = *volume;
-      if ((*volume)->lacks_names()) return SetNamelessAside(id, damage);
-    }
-    Remember(std::move(damage));
-    if (volume.ok()) return {};
-    if (volume.error().code() != base::ErrorCode::kCorrupt) return volume.error();
+  if (!volume.ok()) {
+    // What only cannot be read now, for lack of a right or of memory, stays where it is.
+    if (!IsDamage(volume.error())) return volume.error();
     return SetFolderAside(id, folder, volume.error());
   }
-  return SetFolderAside(id, folder, manifest.error());
+  volumes_[id] = *volume;
+  if (lacks_hot) {
+    Notice(folder + "/" + kHotFile + " is missing; what rows it had that were not sealed is lost");
+  }
+  if ((*volume)->lacks_names()) return SetNamelessAside(id, damage);
+  Remember(std::move(damage));
+  return {};
+}
+
+// Sets the hot file aside. The volume goes on with what is sealed.
+base::Result<std::shared_ptr<Volume>> DiskStore::Impl::OpenWithoutHot(
+    const base::Error& error, const std::string& folder, Manifest manifest,
+    std::vector<FoundDamage>* damage) {
+  const auto book = Volume::BookOfHot(*database_, folder);
+  if (book.ok() && book->outcome.rows_kept > manifest.sealed_book.outcome.rows_kept) {
+    manifest.sealed_book = *book;
+    RETURN_IF_ERROR(WriteFileAtomically(folder + "/" + kManifestFile, EncodeManifest(manifest)));
+  }
+  RETURN_IF_ERROR(MakeFolder(PathOf("quarantine")));
+  const VolumeId id = {manifest.day, manifest.number};
+  const uint64_t lost_before = manifest.book.rows_quarantined;
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder));
+  for (const std::string& name : names) {
+    if (!name.starts_with(kHotFile)) continue;
+    RETURN_IF_ERROR(RenameDurably(folder + "/" + name, AsidePath(id, name)));
+  }
+  ASSIGN_OR_RETURN(auto volume, Volume::Open(world_, std::move(manifest), damage));
+  ++state_.files_quarantined;
+  Notice(DayName(id.day) + ": " + kHotFile + " was damaged (" + error.message() + ") and is in " +
+         PathOf("quarantine") + " now; " +
+         std::to_string(volume->book().rows_quarantined - lost_before) +
+         " rows that were not sealed are lost" +
+         (book.ok() ? "" : ", and those that came after the last seal"));
+  RETURN_IF_ERROR(WriteState(state_));
+  return volume;
+}
+
+// The manifest of a volume, made anew when it was lost; nothing when the volume was never whole.
+base::Result<std::optional<Manifest>> DiskStore::Impl::FindManifest(VolumeId id,
+                                                                    const std::string& folder) {
+  const std::string path = folder + "/" + kManifestFile;
+  const auto text = ReadWholeFile(path, kManifestBytesMax);
+  if (!text.ok() && !IsDamage(text.error())) return text.error();
+  const bool is_missing = !text.ok() && text.error().code() == base::ErrorCode::kNotFound;
+  auto decoded = text.ok() ? DecodeManifest(*text) : base::Result<Manifest>(text.error());
+  if (!decoded.ok() && !IsDamage(decoded.error())) return decoded.error().Context(path);
+  std::optional<Manifest> manifest;
+  if (decoded.ok()) {
+    manifest = *std::move(decoded);
+  } else {
+    auto guessed = Volume::GuessManifest(*database_, id, folder);
+    if (!guessed.ok() && !IsDamage(guessed.error())) return guessed.error().Context(folder);
+    if (!is_missing) {
+      Notice(path + " was damaged: " + decoded.error().message());
+      ++state_.files_quarantined;
+      RETURN_IF_ERROR(MakeFolder(PathOf("quarantine")));
+      RETURN_IF_ERROR(RenameDurably(path, AsidePath(id, kManifestFile)));
+    }
+    ASSIGN_OR_RETURN(manifest, std::move(guessed));
+  }
+  if (manifest) {
+    manifest->day = id.day;
+    manifest->number = id.number;
+  }
+  return manifest;
 }
 
 // At once, so that no answer and no count ever has them.
@@ -197,7 +274,9 @@ base::Result<void> DiskStore::Impl::SetNamelessAside(VolumeId id,
   Notice(DayName(id.day) + ": " + kHotFile +
          " or its log was cut, with names that sealed rows need; this volume takes no more rows");
   for (const FoundDamage& found : damage) {
-    auto repaired = Repair(found);
+    std::vector<FoundDamage> more;
+    auto repaired = Repair(found, &more);
+    Remember(std::move(more));
     if (repaired.ok()) continue;
     if (repaired.error().code() != base::ErrorCode::kUnavailable) return repaired;
     Remember({found});  // the maintenance tries again
@@ -215,7 +294,7 @@ base::Result<void> DiskStore::Impl::SetFolderAside(VolumeId id, const std::strin
   ++state_.files_quarantined;
   Notice(DayName(id.day) + ": a volume cannot be read (" + error.message() + ") and is in " + to +
          " now");
-  return WriteStateLocked();
+  return WriteState(state_);
 }
 
 // Volumes that were merged into another one. They must not be looked at: their removal may have
@@ -229,9 +308,11 @@ base::Result<std::set<VolumeId>> DiskStore::Impl::ReplacedVolumes(
     ASSIGN_OR_RETURN(const auto names, ListFolder(folder));
     for (const std::string& name : names) {
       const std::string path = folder + "/" + name + "/" + kManifestFile;
-      if (!day || !ParseVolumeName(name) || !Exists(path)) continue;
-      ASSIGN_OR_RETURN(const std::string text, base::ReadSmallFile(path, kManifestBytesMax));
-      const auto manifest = DecodeManifest(text);
+      if (!day || !ParseVolumeName(name)) continue;
+      const auto text = ReadWholeFile(path, kManifestBytesMax);
+      if (!text.ok() && !IsDamage(text.error())) return text.error();
+      if (!text.ok()) continue;
+      const auto manifest = DecodeManifest(*text);
       if (!manifest.ok() || !manifest->is_closed) continue;
       for (const uint32_t number : manifest->replaces) replaced.insert({*day, number});
     }
@@ -239,8 +320,38 @@ base::Result<std::set<VolumeId>> DiskStore::Impl::ReplacedVolumes(
   return replaced;
 }
 
-base::Result<void> DiskStore::Impl::WriteStateLocked() {
-  return WriteFileAtomically(PathOf("state.json"), EncodeStoreState(state_));
+base::Result<void> DiskStore::Impl::ChangeState(const std::function<void(StoreState&)>& change,
+                                                const std::function<void()>& then) {
+  const std::lock_guard change_lock(state_change_);
+  StoreState next;
+  {
+    const std::lock_guard lock(mutex_);
+    next = state_;
+  }
+  change(next);
+  RETURN_IF_ERROR(WriteState(next));
+  const std::lock_guard lock(mutex_);
+  state_ = std::move(next);
+  if (then) then();
+  return {};
+}
+
+base::Result<void> DiskStore::Impl::RecordState(const std::function<void(StoreState&)>& change,
+                                                const std::function<void()>& then) {
+  const std::lock_guard change_lock(state_change_);
+  StoreState next;
+  {
+    const std::lock_guard lock(mutex_);
+    change(state_);
+    if (then) then();
+    next = state_;
+  }
+  return WriteState(next);
+}
+
+base::Result<void> DiskStore::Impl::WriteState(const StoreState& state) {
+  world_.step("state");
+  return WriteFileAtomically(PathOf("state.json"), EncodeStoreState(state));
 }
 
 std::string DiskStore::Impl::AsidePath(VolumeId id, const std::string& name) const {

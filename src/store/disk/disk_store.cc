@@ -18,6 +18,9 @@ base::Result<std::unique_ptr<DiskStore>> DiskStore::Open(DiskStoreOptions option
 }
 
 base::Result<AppendOutcome> DiskStore::Append(const Batch& batch) { return impl_->Append(batch); }
+base::Result<SymbolsOutcome> DiskStore::AppendSymbols(const SymbolBatch& batch) {
+  return impl_->AppendSymbols(batch);
+}
 ProfileType DiskStore::type(TypeId id) const { return impl_->catalog().type(id); }
 Labels DiskStore::labels(SeriesId id) const { return impl_->catalog().labels(id); }
 
@@ -95,6 +98,7 @@ StoreStatus DiskStore::Impl::Status() const {
     book = state_.book;
     for (const auto& [id, volume] : volumes_) book.Add(volume->book());
     status.refuses_writes = refuses_writes_;
+    status.disk_bytes = aside_bytes_;
     if (refuses_appends_) status.refuses_writes = "the store is being closed";
   }
   for (const auto& volume : AllVolumes()) {
@@ -111,16 +115,24 @@ StoreStatus DiskStore::Impl::Status() const {
   status.book = book.outcome;
   status.rows_expired = book.rows_expired;
   status.rows_quarantined = book.rows_quarantined;
+  const SymbolFilesStatus symbols = symbols_->status();
+  status.symbols = symbols.book;
+  status.symbol_places = symbols.places;
+  status.disk_bytes += symbols.disk_bytes;
   return status;
 }
 
 DiskStoreStatus DiskStore::Impl::disk_status() const {
+  const SymbolFilesStatus symbols = symbols_->status();
   const std::lock_guard lock(mutex_);
   DiskStoreStatus status = counters_;
+  status.symbol_bytes = symbols.disk_bytes;
+  status.symbol_memory_bytes = symbols.memory_bytes;
   status.volumes = volumes_.size();
   status.open_volumes = open_.size() + closing_.size();
   status.disk = space_;
   status.files_quarantined = state_.files_quarantined;
+  status.quarantine_bytes = aside_bytes_;
   for (const auto& [id, volume] : volumes_) {
     status.open_rows += volume->open_rows();
     status.dictionary_bytes += volume->dictionary_bytes();

@@ -28,10 +28,13 @@ constexpr size_t kHashChunkBytes = size_t{4} << 20;
 
 // A full disk is no error of the store: it may work later.
 base::Error DiskError(const std::string& what, int errno_value) {
-  if (errno_value == ENOSPC || errno_value == EDQUOT || errno_value == EROFS ||
-      errno_value == EIO) {
+  const std::string message = base::ErrnoError(what, errno_value).message();
+  if (errno_value == EROFS) {
     return base::Error(base::ErrorCode::kUnavailable,
-                       base::ErrnoError(what, errno_value).message());
+                       message + ": the store needs a folder that it can write to");
+  }
+  if (errno_value == ENOSPC || errno_value == EDQUOT || errno_value == EIO) {
+    return base::Error(base::ErrorCode::kUnavailable, message);
   }
   return base::ErrnoError(what, errno_value);
 }
@@ -57,22 +60,57 @@ std::string ParentOf(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
+base::Result<void> WriteDurably(const std::string& path, std::string_view bytes) {
+  base::Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640));
+  if (file.fd() < 0) return DiskError("making " + path, errno);
+  RETURN_IF_ERROR(WriteAll(file.fd(), path, bytes));
+  if (::fsync(file.fd()) != 0) return DiskError("syncing " + path, errno);
+  return {};
+}
+
+bool IsFolder(const std::string& path) {
+  struct stat status = {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 }  // namespace
+
+bool IsDamage(const base::Error& error) {
+  return error.code() == base::ErrorCode::kCorrupt || error.code() == base::ErrorCode::kNotFound;
+}
 
 base::Result<void> WriteFileAtomically(const std::string& path, std::string_view bytes) {
   const std::string aside = path + std::string(kAsideSuffix);
-  {
-    base::Descriptor file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640));
-    if (file.fd() < 0) return DiskError("making " + aside, errno);
-    RETURN_IF_ERROR(WriteAll(file.fd(), aside, bytes));
-    if (::fsync(file.fd()) != 0) return DiskError("syncing " + aside, errno);
+  auto written = WriteDurably(aside, bytes);
+  if (written.ok() && ::rename(aside.c_str(), path.c_str()) != 0) {
+    written = DiskError("renaming " + aside, errno);
   }
-  return RenameDurably(aside, path);
+  if (!written.ok()) {
+    ::unlink(aside.c_str());
+    return written;
+  }
+  return SyncFolder(ParentOf(path));
 }
 
 base::Result<void> RenameDurably(const std::string& from, const std::string& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) return DiskError("renaming " + from, errno);
-  return SyncFolder(ParentOf(to));
+  if (::rename(from.c_str(), to.c_str()) != 0) {
+    const base::Error failed = DiskError("renaming " + from + " to " + to, errno);
+    if (!IsDamage(failed) || !Exists(from)) return failed;
+    return base::Error(base::ErrorCode::kUnavailable, failed.message());  // the target's fault
+  }
+  RETURN_IF_ERROR(SyncFolder(ParentOf(to)));
+  if (ParentOf(from) == ParentOf(to)) return {};
+  return SyncFolder(ParentOf(from));
+}
+
+base::Result<std::string> ReadWholeFile(const std::string& path, uint64_t bytes_max) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+      static_cast<uint64_t>(status.st_size) > bytes_max) {
+    return base::Error(base::ErrorCode::kCorrupt,
+                       path + ": is longer than " + std::to_string(bytes_max) + " bytes");
+  }
+  return base::ReadSmallFile(path, bytes_max);
 }
 
 base::Result<void> SyncFolder(const std::string& path) {
@@ -91,7 +129,14 @@ base::Result<void> MakeFolder(const std::string& path) {
 
 base::Result<void> RemoveAll(const std::string& path) {
   std::error_code error;
-  std::filesystem::remove_all(path, error);
+  if (IsFolder(path) && !path.ends_with(kAsideSuffix)) {
+    const std::string aside = path + std::string(kAsideSuffix);
+    std::filesystem::remove_all(aside, error);  // of a removal that was not finished
+    RETURN_IF_ERROR(RenameDurably(path, aside));
+    std::filesystem::remove_all(aside, error);
+  } else {
+    std::filesystem::remove_all(path, error);
+  }
   if (error) return DiskError("removing " + path, error.value());
   return {};
 }
@@ -171,7 +216,7 @@ base::Result<FolderLock> FolderLock::Take(const std::string& folder) {
     const ssize_t size = ::pread(file.fd(), pid.data(), pid.size() - 1, 0);
     std::string holder = size > 0 ? std::string(pid.data(), static_cast<size_t>(size)) : "";
     while (!holder.empty() && holder.back() == '\n') holder.pop_back();
-    return base::Error(base::ErrorCode::kUnavailable,
+    return base::Error(base::ErrorCode::kBusy,
                        "the store in " + folder + " is open in " +
                            (holder.empty() ? "another process" : "process " + holder) +
                            "; ask it over HTTP (--server), or stop it first");

@@ -40,6 +40,36 @@ TEST_F(FilesTest, AFullDiskIsUnavailableAndKeepsTheOldFile) {
   ASSERT_FALSE(written.ok());
   EXPECT_EQ(written.error().code(), base::ErrorCode::kUnavailable);
   EXPECT_EQ(*base::ReadSmallFile(path), "first");
+  EXPECT_EQ(*ListFolder(folder_), std::vector<std::string>{"a.json"});  // nothing is left aside
+}
+
+TEST_F(FilesTest, OnlyAMissingSourceIsMissing) {
+  std::ofstream(folder_ + "/a") << "12345";
+  std::ofstream(folder_ + "/file") << "in the way";
+  const auto gone = RenameDurably(folder_ + "/b", folder_ + "/c");
+  ASSERT_FALSE(gone.ok());
+  EXPECT_TRUE(IsDamage(gone.error()));
+  const auto blocked = RenameDurably(folder_ + "/a", folder_ + "/file/a");
+  ASSERT_FALSE(blocked.ok());
+  EXPECT_FALSE(IsDamage(blocked.error())) << blocked.error().message();
+  EXPECT_TRUE(Exists(folder_ + "/a"));
+}
+
+TEST_F(FilesTest, AFileThatIsTooLongIsNoneOfOurs) {
+  std::ofstream(folder_ + "/a") << "12345";
+  EXPECT_EQ(*ReadWholeFile(folder_ + "/a", 5), "12345");
+  EXPECT_EQ(ReadWholeFile(folder_ + "/a", 4).error().code(), base::ErrorCode::kCorrupt);
+  EXPECT_EQ(ReadWholeFile(folder_ + "/b", 4).error().code(), base::ErrorCode::kNotFound);
+}
+
+TEST_F(FilesTest, AFolderGoesWithWhatAnEarlierRemovalLeft) {
+  ASSERT_TRUE(MakeFolder(folder_ + "/sub").ok());
+  ASSERT_TRUE(MakeFolder(folder_ + "/sub.tmp").ok());
+  std::ofstream(folder_ + "/sub/b") << "123";
+  std::ofstream(folder_ + "/sub.tmp/c") << "123";
+  ASSERT_TRUE(RemoveAll(folder_ + "/sub").ok());
+  ASSERT_TRUE(RemoveAll(folder_ + "/sub").ok());  // it is gone already
+  EXPECT_EQ(*ListFolder(folder_), std::vector<std::string>{});
 }
 
 TEST_F(FilesTest, AFileIsDescribedByItsContent) {
@@ -59,7 +89,7 @@ TEST_F(FilesTest, OneProcessHasTheLock) {
   ASSERT_TRUE(lock.ok());
   const auto second = FolderLock::Take(folder_);  // another descriptor is as another process
   ASSERT_FALSE(second.ok());
-  EXPECT_EQ(second.error().code(), base::ErrorCode::kUnavailable);
+  EXPECT_EQ(second.error().code(), base::ErrorCode::kBusy);
   EXPECT_NE(second.error().message().find("process " + std::to_string(::getpid())),
             std::string::npos);
 }

@@ -147,6 +147,9 @@ base::Result<void> CheckWhole(const Manifest& manifest) {
   for (const ManifestFile& file : manifest.files) {
     if (!names.insert(file.name).second) return Damaged("file " + file.name + " twice");
   }
+  for (const std::string& name : manifest.names_files) {
+    if (!names.contains(name)) return Damaged("no file " + name);
+  }
   std::set<uint32_t> parts;
   for (const ManifestSegment& segment : manifest.segments) {
     for (const std::string* name : {&segment.rows_file, &segment.index_file}) {
@@ -161,6 +164,14 @@ base::Result<void> CheckWhole(const Manifest& manifest) {
   return {};
 }
 
+void WriteMarks(base::JsonWriter& json, const index::DictionaryMarks& marks) {
+  json.Key("marks").BeginArray();
+  for (size_t table = 0; table < index::kTableCount; ++table) {
+    json.Uint(marks.of(static_cast<index::Table>(table)));
+  }
+  json.EndArray();
+}
+
 void WriteSegment(base::JsonWriter& json, const ManifestSegment& segment) {
   json.BeginObject().Key("part").Uint(segment.part);
   json.Key("rows_file").String(segment.rows_file);
@@ -168,11 +179,30 @@ void WriteSegment(base::JsonWriter& json, const ManifestSegment& segment) {
   json.Key("rows").Uint(segment.rows);
   json.Key("from_unix_ms").Int(segment.range.from_unix_ms);
   json.Key("to_unix_ms").Int(segment.range.to_unix_ms);
-  json.Key("marks").BeginArray();
-  for (size_t table = 0; table < index::kTableCount; ++table) {
-    json.Uint(segment.marks.of(static_cast<index::Table>(table)));
+  WriteMarks(json, segment.marks);
+  json.EndObject();
+}
+
+void WriteSealed(base::JsonWriter& json, const Manifest& manifest) {
+  json.Key("sealed").BeginObject().Key("names").BeginArray();
+  for (const std::string& name : manifest.names_files) json.String(name);
+  json.EndArray();
+  WriteMarks(json, manifest.names_marks);
+  json.Key("book");
+  manifest.sealed_book.WriteJson(json);
+  json.EndObject();
+}
+
+base::Result<void> DecodeSealed(const base::JsonValue& value, Manifest* manifest) {
+  Members members(value);
+  for (const base::JsonValue& item : members.Items("names")) {
+    const std::string* name = item.AsString();
+    if (name == nullptr) return Damaged("\"names\" is not as it must be");
+    manifest->names_files.push_back(*name);
   }
-  json.EndArray().EndObject();
+  manifest->names_marks = members.Marks("marks");
+  ASSIGN_OR_RETURN(manifest->sealed_book, members.TakeBook());
+  return members.Check();
 }
 
 }  // namespace
@@ -192,6 +222,14 @@ uint64_t Manifest::rows() const {
   return sum;
 }
 
+bool Reaches(const index::DictionaryMarks& have, const index::DictionaryMarks& needed) {
+  for (size_t at = 0; at < index::kTableCount; ++at) {
+    const auto table = static_cast<index::Table>(at);
+    if (have.of(table) < needed.of(table)) return false;
+  }
+  return true;
+}
+
 std::string EncodeManifest(const Manifest& manifest) {
   base::JsonWriter json;
   json.BeginObject().Key("version").Uint(kStoreVersion);
@@ -209,6 +247,8 @@ std::string EncodeManifest(const Manifest& manifest) {
   }
   json.EndArray().Key("book");
   manifest.book.WriteJson(json);
+  if (!manifest.names_files.empty() || !manifest.sealed_book.empty()) WriteSealed(json, manifest);
+  if (manifest.symbols_version != 0) json.Key("symbols_version").Uint(manifest.symbols_version);
   json.EndObject();
   return json.Take() + "\n";
 }
@@ -240,6 +280,12 @@ base::Result<Manifest> DecodeManifest(std::string_view text) {
   }
   ASSIGN_OR_RETURN(manifest.book, members.TakeBook());
   RETURN_IF_ERROR(members.Check());
+  if (const base::JsonValue* sealed = value.Find("sealed"); sealed != nullptr) {
+    RETURN_IF_ERROR(DecodeSealed(*sealed, &manifest));
+  }
+  if (const base::JsonValue* version = value.Find("symbols_version"); version != nullptr) {
+    manifest.symbols_version = version->AsUint().value_or(0);
+  }
   RETURN_IF_ERROR(CheckWhole(manifest));
   return manifest;
 }

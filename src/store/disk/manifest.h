@@ -35,6 +35,8 @@ struct ManifestSegment {
   // How far the volume's dictionary had grown when the rows were sealed: with a shorter one their
   // numbers mean nothing.
   index::DictionaryMarks marks = {};
+  // Damage took both files; that there were such rows is still counted.
+  bool is_lost() const { return rows_file.empty() && index_file.empty(); }
   friend bool operator==(const ManifestSegment&, const ManifestSegment&) = default;
 };
 
@@ -49,10 +51,20 @@ struct Manifest {
   std::vector<ManifestFile> files = {};
   Book book =
       {};  // of a closed volume; an open one has it in its hot file, except what segments lost
+  // Of an open one, for the case that its hot file is lost: files with what the dictionary has
+  // gained, in the order in which they must be applied; how far they go; and the book of then.
+  std::vector<std::string> names_files = {};
+  index::DictionaryMarks names_marks = {};
+  Book sealed_book = {};
+  // Names that came late up to this version are in the files of a closed volume.
+  uint64_t symbols_version = 0;
 
   const ManifestFile* FindFile(std::string_view name) const;
   uint64_t rows() const;  // of segments that have their rows_file
 };
+
+// Whether a dictionary that has grown so far has all that is needed.
+bool Reaches(const index::DictionaryMarks& have, const index::DictionaryMarks& needed);
 
 std::string EncodeManifest(const Manifest& manifest);
 // Errors: Corrupt naming what is wrong; Unsupported for a newer version.

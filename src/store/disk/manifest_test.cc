@@ -56,8 +56,32 @@ TEST(Manifest, Golden) {
       "\n");
 }
 
+Manifest OpenSample() {
+  Manifest manifest = Sample();
+  manifest.names_files = {"seg-0002.names", "seg-0001.names"};
+  for (const std::string& name : manifest.names_files) manifest.files.push_back({name, 7, kHash});
+  manifest.names_marks = {9, 8, 7, 6, 5, 4, 3, 2, 1};
+  manifest.sealed_book.outcome.rows_received = 40;
+  manifest.sealed_book.outcome.rows_kept = 40;
+  return manifest;
+}
+
+TEST(Manifest, WhatGoesWithoutTheHotFileIsReadAsItWasWritten) {
+  const std::string text = EncodeManifest(OpenSample());
+  EXPECT_NE(text.find(R"("sealed":{"names":["seg-0002.names","seg-0001.names"],)"
+                      R"("marks":[9,8,7,6,5,4,3,2,1],"book":{"rows_received":40,)"),
+            std::string::npos)
+      << text;
+  const auto manifest = DecodeManifest(text);
+  ASSERT_TRUE(manifest.ok()) << manifest.error().message();
+  EXPECT_EQ(EncodeManifest(*manifest), text);
+  Manifest wrong = OpenSample();
+  wrong.files.pop_back();
+  EXPECT_FALSE(DecodeManifest(EncodeManifest(wrong)).ok());
+}
+
 TEST(Manifest, EveryTruncationIsRefused) {
-  const std::string text = EncodeManifest(Sample());
+  const std::string text = EncodeManifest(OpenSample());
   for (size_t size = 0; size + 1 < text.size(); ++size) {  // the last byte is the end of the line
     const auto manifest = DecodeManifest(std::string_view(text).substr(0, size));
     ASSERT_FALSE(manifest.ok()) << size;

@@ -2,12 +2,10 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <span>
 #include <string>
+#include <utility>
 
 #include "src/base/result.h"
 #include "src/store/disk/manifest.h"
@@ -27,32 +25,35 @@ class StoredPath {
   StoredPath& operator=(const StoredPath&) = delete;
 
   const std::string& path() const { return path_; }
-  void RemoveLater() const { is_doomed_ = true; }
+  // The counter has the bytes until they are gone.
+  void RemoveLater(uint64_t bytes, std::atomic<uint64_t>* counter) const;
 
  private:
   const std::string path_;
+  mutable uint64_t bytes_ = 0;
+  mutable std::atomic<uint64_t>* counter_ = nullptr;
   mutable std::atomic<bool> is_doomed_{false};
 };
 
-// An index file in memory, by mapping. Store files are ours alone and immutable, so a mapping is
-// safe as long as nobody truncates them from outside.
+// An index file that is open: it can be read until this goes, also after it was renamed or removed.
+// It is not mapped: a file that is cut from outside, or a sector that cannot be read, must be an
+// error and no SIGBUS.
 class MappedIndex {
  public:
-  // Errors: as of open(2); Corrupt as IndexFile says.
+  // Errors: as of open(2), and as IndexFile says.
   static base::Result<std::shared_ptr<const MappedIndex>> Open(
       std::shared_ptr<const StoredPath> file, index::PageCache* cache);
-  ~MappedIndex();
   MappedIndex(const MappedIndex&) = delete;
   MappedIndex& operator=(const MappedIndex&) = delete;
 
-  const index::IndexFile& file() const { return *file_; }
+  const index::IndexFile& file() const { return file_; }
   const StoredPath& stored() const { return *stored_; }
 
  private:
-  MappedIndex() = default;
-  std::shared_ptr<const StoredPath> stored_;
-  std::span<const std::byte> bytes_;
-  std::optional<index::IndexFile> file_;
+  MappedIndex(std::shared_ptr<const StoredPath> stored, index::IndexFile file)
+      : stored_(std::move(stored)), file_(std::move(file)) {}
+  const std::shared_ptr<const StoredPath> stored_;
+  const index::IndexFile file_;
 };
 
 // Shape: index is missing only when its file was damaged, rows when retention or damage took them.

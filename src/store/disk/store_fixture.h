@@ -2,9 +2,12 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
@@ -19,6 +22,41 @@ namespace vesta::store {
 
 inline constexpr int64_t kTestDay = 20'000;
 inline constexpr int64_t kTestNow = kTestDay * kDayMs + 12 * 3'600'000;
+
+// The one file below the store's days with this name; "" = there is none.
+inline std::string FindFile(const std::string& folder, const std::string& name) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder + "/days")) {
+    if (entry.path().filename() == name) return entry.path().string();
+  }
+  return "";
+}
+
+inline void FlipByte(const std::string& path) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(0, std::ios::end);
+  const auto middle = file.tellg() / 2;
+  file.seekg(middle);
+  const auto byte = static_cast<char>(file.get() ^ 0x55);
+  file.seekp(middle);
+  file.put(byte);
+}
+
+// As long as it lives, this process can open no file.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
+    rlimit none = before_;
+    none.rlim_cur = 0;
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  }
+  ~NoDescriptors() { EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before_), 0); }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+ private:
+  rlimit before_ = {};
+};
 
 // A profile of one stack "leaf < main" and rows of it.
 class TestBatch {
@@ -57,6 +95,18 @@ class TestBatch {
     }
     return *this;
   }
+  // A row each for stacks of functions of their own, so that the dictionary grows.
+  TestBatch& Stacks(size_t count, int64_t time_unix_ms) {
+    for (size_t i = 0; i < count; ++i) {
+      const auto name = profile_.InternString("function " + std::to_string(i));
+      const profile::Line line{profile_.InternFunction({name, {}, {}, 0}), 1, 0};
+      const auto frame =
+          profile_.InternLocation({profile::kNoMapping, 0x10'000 + i, false, {&line, 1}});
+      batch_.rows.push_back(
+          {.stack = profile_.InternStack({{frame}}), .time_unix_ms = time_unix_ms, .value = 10});
+    }
+    return *this;
+  }
   const Batch& get() const { return batch_; }
 
  private:
@@ -74,7 +124,9 @@ class DiskStoreTest : public ::testing::Test {
     parent_ = pattern;
     options_.maintenance_period_ms = 0;
     options_.part_rows_max = 1'000;
+    options_.seal_idle_ms = 0;
     options_.now_unix_ms = [this] { return now_; };
+    options_.steady_ms = [this] { return now_ - clock_error_ms_; };
     options_.disk_space = [this](const std::string&) -> base::Result<DiskSpace> { return space_; };
     options_.on_notice = [this](const std::string& sentence) { notices_.push_back(sentence); };
   }
@@ -145,6 +197,7 @@ class DiskStoreTest : public ::testing::Test {
   std::string parent_;
   DiskStoreOptions options_;
   int64_t now_ = kTestNow;
+  int64_t clock_error_ms_ = 0;  // by which somebody has set the clock
   DiskSpace space_{1'000'000'000'000, 900'000'000'000};
   std::vector<std::string> notices_;
   std::unique_ptr<DiskStore> store_;

@@ -11,7 +11,8 @@
 
 namespace vesta::store {
 
-// Shape: open addressing over the index of a dense list of sums.
+// Shape: open addressing over the index of a dense list of sums. As long as keys come in order, as
+//        those of one list do, there is no index.
 // Owner: one read.
 // Cost:  about 10 ns an Add that finds its sum in the cache; sizeof(Sum) + 6 to 11 bytes a sum.
 // Errors: Exhausted, as the guard says.
@@ -25,15 +26,19 @@ class SumTable {
 
   // Shape: Sum has `key`, which is 64 bits, and all else 0 when it is new.
   base::Result<Sum*> At(uint64_t key) {
-    if ((sums_.size() + 1) * 3 > slots_.size() * 2) RETURN_IF_ERROR(Grow());
+    if (sums_.size() == sums_max_) RETURN_IF_ERROR(Grow());
+    if (!is_indexed_) {
+      if (sums_.empty() || sums_.back().key < key) return Append(key);
+      if (sums_.back().key == key) return &sums_.back();
+      Index();
+    }
     size_t at = Hash(key) & mask_;
     while (slots_[at] != kFree) {
       if (sums_[slots_[at]].key == key) return &sums_[slots_[at]];
       at = (at + 1) & mask_;
     }
     slots_[at] = static_cast<uint32_t>(sums_.size());
-    sums_.emplace_back().key = key;
-    return &sums_.back();
+    return Append(key);
   }
   const std::vector<Sum>& sums() const { return sums_; }
 
@@ -43,26 +48,39 @@ class SumTable {
     key *= 0x9e3779b97f4a7c15u;
     return static_cast<size_t>(key ^ (key >> 29));
   }
+  Sum* Append(uint64_t key) {
+    sums_.emplace_back().key = key;
+    return &sums_.back();
+  }
   base::Result<void> Grow() {
-    const size_t slots = slots_.empty() ? 64 : slots_.size() * 2;
-    const uint64_t bytes = (slots - slots_.size()) * (sizeof(uint32_t) + sizeof(Sum) * 2 / 3);
+    const size_t slots = slot_count_ == 0 ? 64 : slot_count_ * 2;
+    const uint64_t bytes = (slots - slot_count_) * (sizeof(uint32_t) + sizeof(Sum) * 2 / 3);
     RETURN_IF_ERROR(guard_->Take(bytes));
     taken_bytes_ += bytes;
-    slots_.assign(slots, kFree);
-    sums_.reserve(slots * 2 / 3);
-    mask_ = slots - 1;
+    slot_count_ = slots;
+    sums_max_ = slots * 2 / 3;
+    sums_.reserve(sums_max_);
+    if (is_indexed_) Index();
+    return {};
+  }
+  void Index() {
+    is_indexed_ = true;
+    slots_.assign(slot_count_, kFree);
+    mask_ = slot_count_ - 1;
     for (size_t i = 0; i < sums_.size(); ++i) {
       size_t at = Hash(sums_[i].key) & mask_;
       while (slots_[at] != kFree) at = (at + 1) & mask_;
       slots_[at] = static_cast<uint32_t>(i);
     }
-    return {};
   }
 
   ReadGuard* guard_;
   uint64_t taken_bytes_ = 0;
-  std::vector<uint32_t> slots_;
   std::vector<Sum> sums_;
+  size_t sums_max_ = 0;    // as many have been taken from the guard
+  size_t slot_count_ = 0;  // so many slots will do for them
+  bool is_indexed_ = false;
+  std::vector<uint32_t> slots_;
   size_t mask_ = 0;
 };
 

@@ -22,11 +22,28 @@ void WidenTo(const TimeRange& more, TimeRange* range) {
 
 }  // namespace
 
+VolumeNames VolumeSnapshot::NamesBy(const index::VolumeReader* reader) const {
+  VolumeNames volume = {.id = id, .baked_version = symbols_version};
+  if (dictionary != nullptr) {
+    const index::DictionaryMarks marks = dictionary->marks();
+    volume.image_count = marks.images;
+    volume.frame_count = marks.frames;
+    volume.names = {dictionary.get(), dictionary.get(), dictionary.get(), marks.functions};
+  } else if (reader != nullptr) {
+    const index::DictionaryMarks& marks = names->file().marks();
+    volume.image_count = marks.images;
+    volume.frame_count = marks.frames;
+    volume.names = {reader, reader, reader, marks.functions};
+  }
+  return volume;
+}
+
 Volume::Volume(const VolumeWorld& world, VolumeId id)
     : world_(world),
       id_(id),
       folder_(std::make_shared<StoredPath>(world.days_folder + "/" + DayName(id.day) + "/" +
-                                           VolumeName(id.number))) {
+                                           VolumeName(id.number))),
+      series_(world.catalog) {
   manifest_.day = id.day;
   manifest_.number = id.number;
 }
@@ -88,24 +105,43 @@ VolumeSnapshot Volume::Snapshot(TimeRange range, const WantsSeries& wants) const
   VolumeSnapshot snapshot;
   snapshot.id = id_;
   const std::shared_lock lock(state_);
+  snapshot.symbols_version = manifest_.symbols_version;
   snapshot.dictionary = dictionary_;
   if (dictionary_ == nullptr && !segments_.empty()) snapshot.names = segments_.front()->index;
-  snapshot.series = series_;
+  snapshot.series = series_.ids();
   snapshot.types = types_;
   for (const auto& segment : segments_) {
-    if (Overlaps(segment->entry.range, range)) snapshot.segments.push_back(segment);
+    if (!Overlaps(segment->entry.range, range)) continue;
+    snapshot.segments.push_back(segment);
+    const ManifestFile* const rows = manifest_.FindFile(segment->entry.rows_file);
+    if (rows != nullptr) snapshot.row_files.push_back(*rows);
   }
+  snapshot.rows_lost = book_.rows_quarantined;
+  if (!manifest_.is_closed) snapshot.rows_lost += manifest_.book.rows_quarantined;
+  if (snapshot.rows_lost > 0) snapshot.rows_without_sums = RowsWithoutSums();
   for (const auto& [id, part] : parts_) {
     if (!Overlaps(part->range(), range)) continue;
     snapshot.parts.push_back(part);
     for (const auto& run : part->runs()) {
       if (!Overlaps(run->range, range)) continue;
-      if (!wants(types_[run->type], series_[run->series])) continue;
+      if (!wants(types_[run->type], snapshot.series[run->series])) continue;
       snapshot.runs.push_back(
           {run->type, run->series, run->value, run->count, run->range, run->rows.Spans()});
     }
   }
   return snapshot;
+}
+
+uint64_t Volume::RowsWithoutSums() const {
+  uint64_t rows = 0;
+  for (const auto& segment : segments_) {
+    if (segment->index == nullptr) continue;
+    for (const index::SeriesSummary& summary : segment->index->file().summaries()) {
+      rows += summary.rows;
+    }
+  }
+  for (const auto& [id, part] : parts_) rows += part->rows();
+  return book_.outcome.rows_kept - std::min(book_.outcome.rows_kept, rows);
 }
 
 base::Result<bool> Volume::Counted(const BatchId& id) {
@@ -128,6 +164,12 @@ base::Result<Ledger> Volume::ReadLedger() const {
   return Ledger::FromJson(*json).Context(path);
 }
 
+uint64_t Volume::part_rows(uint32_t part) const {
+  const std::shared_lock lock(state_);
+  const auto found = parts_.find(part);
+  return found == parts_.end() ? 0 : found->second->rows();
+}
+
 void Volume::ForgetLedger() {
   const std::unique_lock lock(state_);
   if (manifest_.is_closed) ledger_.reset();
@@ -138,8 +180,9 @@ base::Result<void> Volume::WriteManifest(const Manifest& manifest) const {
 }
 
 void Volume::RemoveLater() {
+  const uint64_t bytes = disk_bytes();
   const std::unique_lock lock(state_);
-  folder_->RemoveLater();
+  folder_->RemoveLater(bytes, &world_.doomed_bytes);
 }
 
 uint64_t Volume::disk_bytes() const {

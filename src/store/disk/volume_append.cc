@@ -112,20 +112,23 @@ void Volume::RegisterNames() {
   const index::DictionaryMarks marks = hot_->dictionary->marks();
   {
     const std::shared_lock lock(state_);
-    if (series_.size() == marks.series && types_.size() == marks.types) return;
+    if (series_.ids().size() == marks.series && types_.size() == marks.types) return;
   }
   const std::unique_lock lock(state_);
-  for (auto id = static_cast<uint32_t>(series_.size()); id < marks.series; ++id) {
-    series_.push_back(world_.catalog->InternSeries(hot_->dictionary->series(id)));
+  for (auto id = static_cast<uint32_t>(series_.ids().size()); id < marks.series; ++id) {
+    series_.Add(hot_->dictionary->series(id));
   }
   for (auto id = static_cast<uint32_t>(types_.size()); id < marks.types; ++id) {
     types_.push_back(world_.catalog->InternType(hot_->dictionary->type(id)));
   }
 }
 
+int64_t Volume::HourOf(int64_t time_unix_ms) const {
+  return hot_->has_hours ? time_unix_ms / world_.part_ms : 0;
+}
+
 uint32_t Volume::PartOf(int64_t time_unix_ms) {
-  const int64_t hour = time_unix_ms / world_.part_ms;
-  const auto [at, is_new] = hot_->part_of_hour.emplace(hour, hot_->next_part);
+  const auto [at, is_new] = hot_->part_of_hour.emplace(HourOf(time_unix_ms), hot_->next_part);
   if (is_new) ++hot_->next_part;
   return at->second;
 }
@@ -156,7 +159,7 @@ base::Result<void> Volume::Commit(std::span<VolumeAppend* const> appends) {
     if (append->id != nullptr) ledger.push_back(LedgerRowOf(*append));
     const auto [first, last] =
         std::minmax_element(rows.time_unix_ms.begin(), rows.time_unix_ms.end());
-    if (*first / world_.part_ms == *last / world_.part_ms) {
+    if (HourOf(*first) == HourOf(*last)) {
       AppendAll(&rows_of_part[PartOf(*first)], rows);
     } else {
       for (size_t row = 0; row < rows.size(); ++row) {
@@ -169,9 +172,7 @@ base::Result<void> Volume::Commit(std::span<VolumeAppend* const> appends) {
 
 base::Result<void> Volume::CommitParts(const std::map<uint32_t, EncodedRows>& rows_of_part,
                                        std::span<const duck::LedgerRow> ledger, const Book& book) {
-  if (hot_->file == nullptr) {
-    return base::Error(base::ErrorCode::kUnavailable, PathOf(kHotFile) + ": cannot be opened");
-  }
+  RETURN_IF_ERROR(NeedHotFile());
   std::vector<duck::PartRows> parts;
   for (const auto& [part, rows] : rows_of_part) parts.push_back({part, rows.Columns()});
   Book whole = durable_book();
@@ -186,14 +187,18 @@ base::Result<void> Volume::CommitParts(const std::map<uint32_t, EncodedRows>& ro
     marks = hot_->dictionary->marks();
     if (marks != hot_->durable) delta = hot_->dictionary->EncodeDelta(hot_->durable);
   }
-  const auto committed = hot_->file->Commit(
+  world_.step("commit");
+  auto committed = hot_->file->Commit(
       {.parts = parts, .dictionary = delta, .state = AsBytes(state), .ledger = ledger});
   if (!committed.ok()) {
-    if (committed.error().code() != base::ErrorCode::kUnavailable) ReopenHotFile();
-    return committed.error();
+    hot_->file.reset();
+    (void)NeedHotFile().ok();  // else the next one that needs it tries again
+    return committed;
   }
+  hot_->commits = hot_->file->next_commit();
   hot_->durable = marks;
   Publish(parts, ledger, whole);
+  ShortenLog();
   return {};
 }
 
@@ -202,10 +207,35 @@ Book Volume::durable_book() const {
   return book_;
 }
 
-void Volume::ReopenHotFile() {
-  hot_->file.reset();
-  auto opened = duck::HotFile::Open(*world_.database, PathOf(kHotFile));
-  if (opened.ok()) hot_->file = std::move(opened).value();
+// After an error DuckDB is of no use for the file, and only the file tells whether a commit that
+// failed is there all the same. It was refused then, so it is taken back.
+base::Result<void> Volume::NeedHotFile() {
+  if (hot_->file != nullptr) return {};
+  world_.step("open hot file again");
+  ASSIGN_OR_RETURN(std::unique_ptr<duck::HotFile> file,
+                   duck::HotFile::Open(*world_.database, PathOf(kHotFile)));
+  if (file->next_commit() < hot_->commits) {
+    return base::Error(base::ErrorCode::kCorrupt, PathOf(kHotFile) + ": has lost commits");
+  }
+  if (file->next_commit() > hot_->commits) RETURN_IF_ERROR(file->TakeBack(hot_->commits));
+  // What was sealed may not have been dropped.
+  ASSIGN_OR_RETURN(const std::vector<duck::HotPart> parts, file->Parts());
+  for (const duck::HotPart& part : parts) {
+    const std::shared_lock lock(state_);
+    if (parts_.contains(part.part)) continue;
+    RETURN_IF_ERROR(file->DropPart(part.part));
+  }
+  hot_->file = std::move(file);
+  return {};
+}
+
+// After the commit, not inside: without room for it, nothing is lost but a short start.
+void Volume::ShortenLog() {
+  const uint64_t bytes = hot_->file->log_bytes();
+  if (bytes < hot_->log_bytes_max) return;
+  const bool is_moved = hot_->file->Checkpoint().ok();
+  if (!hot_->file->is_usable()) hot_->file.reset();
+  hot_->log_bytes_max = (is_moved ? 0 : bytes) + duck::kLogBytesMax;
 }
 
 void Volume::Publish(std::span<const duck::PartRows> parts, std::span<const duck::LedgerRow> ledger,

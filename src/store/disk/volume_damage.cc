@@ -14,6 +14,8 @@ namespace vesta::store {
 
 namespace {
 
+constexpr const char* kOtherContent = "its checksum is not that of the manifest";
+
 bool IsDictionaryFile(const std::string& name) {
   return name.ends_with(".parquet") && name != kRowsFile && !name.starts_with("seg-");
 }
@@ -42,9 +44,29 @@ base::Result<std::vector<std::byte>> IndexOfRows(const duck::DuckDb& database,
   return writer.Finish();
 }
 
+// The segment of a day whose single rows were gone, as its index has it.
+base::Result<void> AddExpired(const std::string& folder, Manifest* manifest) {
+  ASSIGN_OR_RETURN(
+      const auto opened,
+      MappedIndex::Open(std::make_shared<StoredPath>(folder + "/" + kIndexFile), nullptr));
+  ManifestSegment segment = {
+      .index_file = kIndexFile, .range = {INT64_MAX, INT64_MIN}, .marks = opened->file().marks()};
+  for (const index::SeriesSummary& summary : opened->file().summaries()) {
+    segment.rows += summary.rows;
+    segment.range.from_unix_ms = std::min(segment.range.from_unix_ms, summary.time_min);
+    segment.range.to_unix_ms = std::max(segment.range.to_unix_ms, summary.time_max + 1);
+  }
+  manifest->book.outcome.rows_received = segment.rows;
+  manifest->book.outcome.rows_kept = segment.rows;
+  manifest->book.rows_expired = segment.rows;
+  manifest->segments.push_back(std::move(segment));
+  return {};
+}
+
 }  // namespace
 
-base::Result<std::string> Volume::SetAside(const std::string& name, const std::string& to) {
+base::Result<std::string> Volume::SetAside(const std::string& name, const std::string& to,
+                                           std::vector<FoundDamage>* more) {
   Manifest manifest = this->manifest();
   if (manifest.FindFile(name) == nullptr) return std::string("it was gone already");
   world_.step("set aside");
@@ -54,7 +76,8 @@ base::Result<std::string> Volume::SetAside(const std::string& name, const std::s
     if (segment.rows_file == name) return LoseRows(std::move(manifest), &segment);
     if (segment.index_file != name) continue;
     if (!HasNamesOf(segment)) return LoseSums(std::move(manifest), &segment);
-    return RemakeIndex(std::move(manifest), name, segment);
+    ManifestSegment* const entry = &segment;
+    return RemakeIndex(std::move(manifest), entry, more);
   }
   if (name == kLedgerFile) {
     const std::unique_lock lock(state_);
@@ -66,6 +89,7 @@ base::Result<std::string> Volume::SetAside(const std::string& name, const std::s
     manifest_ = std::move(manifest);
     return std::string("batches of that day that are sent again will be counted again");
   }
+  if (name.ends_with(kNamesSuffix)) return RemakeNames(std::move(manifest), name);
   if (IsDictionaryFile(name)) return RemakeTables(std::move(manifest));
   return base::Error(base::ErrorCode::kCorrupt, name + " cannot be made anew");
 }
@@ -74,6 +98,7 @@ base::Result<std::string> Volume::LoseRows(Manifest manifest, ManifestSegment* s
   const std::string name = std::exchange(segment->rows_file, "");
   const uint64_t rows = segment->rows;
   const bool has_names = HasNamesOf(*segment);
+  const bool has_sums = has_names && !segment->index_file.empty();
   manifest.book.rows_quarantined += rows;
   RETURN_IF_ERROR(WriteManifest(manifest));
   const std::unique_lock lock(state_);
@@ -84,24 +109,42 @@ base::Result<std::string> Volume::LoseRows(Manifest manifest, ManifestSegment* s
     without->entry.rows_file.clear();
     known = std::move(without);
   }
+  std::erase_if(segments_, [](const auto& known) { return known->entry.is_lost(); });
   if (manifest.is_closed) book_ = manifest.book;
   manifest_ = std::move(manifest);
-  if (!has_names) return std::to_string(rows) + " rows are lost";
+  if (!has_sums) return std::to_string(rows) + " rows are lost";
   return std::to_string(rows) + " single rows are lost, their sums are kept";
 }
 
 base::Result<std::string> Volume::LoseSums(Manifest manifest, ManifestSegment* segment) {
-  segment->index_file.clear();
+  const std::string name = std::exchange(segment->index_file, "");
   RETURN_IF_ERROR(WriteManifest(manifest));
   const std::unique_lock lock(state_);
+  for (auto& known : segments_) {
+    if (known->entry.index_file != name) continue;
+    auto without = std::make_shared<Segment>(*known);
+    without->index = nullptr;
+    without->entry.index_file.clear();
+    known = std::move(without);
+  }
+  std::erase_if(segments_, [](const auto& known) { return known->entry.is_lost(); });
   manifest_ = std::move(manifest);
   return std::string("the sums of its rows are lost");
 }
 
-base::Result<std::string> Volume::RemakeIndex(Manifest manifest, const std::string& name,
-                                              const ManifestSegment& entry) {
-  if (entry.rows_file.empty()) {
-    return base::Error(base::ErrorCode::kCorrupt, name + ": there are no rows to make it of");
+// Errors: Corrupt or NotFound when there are no rows to make it of, or these are damaged, too.
+base::Result<std::vector<std::byte>> Volume::IndexAnew(const Manifest& manifest,
+                                                       const ManifestSegment& entry) const {
+  const ManifestFile* const rows = manifest.FindFile(entry.rows_file);
+  if (rows == nullptr) {
+    return base::Error(base::ErrorCode::kCorrupt,
+                       entry.index_file + ": there are no rows to make it of");
+  }
+  for (const ManifestFile& file : manifest.files) {
+    if (file.name != rows->name && !(manifest.is_closed && IsDictionaryFile(file.name))) continue;
+    ASSIGN_OR_RETURN(const ManifestFile found, DescribeFile(folder(), file.name));
+    if (found == file) continue;
+    return base::Error(base::ErrorCode::kCorrupt, file.name + ": " + kOtherContent);
   }
   std::shared_ptr<const index::Dictionary> dictionary;
   {
@@ -112,11 +155,23 @@ base::Result<std::string> Volume::RemakeIndex(Manifest manifest, const std::stri
     ASSIGN_OR_RETURN(index::Dictionary read, ReadDictionaryFiles(*world_.database, folder()));
     dictionary = std::make_shared<index::Dictionary>(std::move(read));
   }
-  ASSIGN_OR_RETURN(
-      const std::vector<std::byte> bytes,
-      IndexOfRows(*world_.database, *dictionary, PathOf(entry.rows_file), manifest.is_closed));
+  return IndexOfRows(*world_.database, *dictionary, PathOf(entry.rows_file), manifest.is_closed);
+}
+
+base::Result<std::string> Volume::RemakeIndex(Manifest manifest, ManifestSegment* entry,
+                                              std::vector<FoundDamage>* more) {
+  const std::string name = entry->index_file;
+  const auto bytes = IndexAnew(manifest, *entry);
+  if (!bytes.ok() && IsDamage(bytes.error()) && !manifest.is_closed) {
+    // The other hours have nothing to do with it.
+    if (!entry->rows_file.empty()) {
+      more->push_back({id_, entry->rows_file, bytes.error().message()});
+    }
+    return LoseSums(std::move(manifest), entry);
+  }
+  if (!bytes.ok()) return bytes.error();
   RETURN_IF_ERROR(WriteFileAtomically(
-      PathOf(name), std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
+      PathOf(name), std::string_view(reinterpret_cast<const char*>(bytes->data()), bytes->size())));
   ASSIGN_OR_RETURN(ManifestFile file, DescribeFile(folder(), name));
   manifest.files.push_back(std::move(file));
   ASSIGN_OR_RETURN(const auto index, MappedIndex::Open(StoredFile(name), world_.cache));
@@ -145,8 +200,8 @@ base::Result<std::string> Volume::RemakeTables(Manifest manifest) {
     return base::Error(base::ErrorCode::kCorrupt, folder() + ": names are damaged twice");
   }
   ASSIGN_OR_RETURN(const index::Dictionary dictionary, index::LoadDictionary(names->file()));
-  ASSIGN_OR_RETURN(const auto tables,
-                   WriteDictionaryFiles(*world_.database, dictionary, folder(), kAsideSuffix));
+  ASSIGN_OR_RETURN(const auto tables, WriteDictionaryFiles(*world_.database, dictionary, folder(),
+                                                           kAsideSuffix, nullptr));
   for (const std::string& table : tables) {
     RETURN_IF_ERROR(RenameDurably(PathOf(table) + std::string(kAsideSuffix), PathOf(table)));
     std::erase_if(manifest.files, [&](const ManifestFile& file) { return file.name == table; });
@@ -159,9 +214,31 @@ base::Result<std::string> Volume::RemakeTables(Manifest manifest) {
   return std::string("it was made anew out of the index");
 }
 
+base::Result<std::vector<FoundDamage>> Volume::Verify(const std::string& name) const {
+  std::vector<FoundDamage> damage;
+  const Manifest manifest = this->manifest();
+  const ManifestFile* const file = manifest.FindFile(name);
+  if (file == nullptr) return damage;
+  const auto found = DescribeFile(folder(), name, [this] { return world_.stop->load(); });
+  if (!found.ok() && !IsDamage(found.error())) return found.error();
+  if (!found.ok()) damage.push_back({id_, name, found.error().message()});
+  if (found.ok() && *found != *file) damage.push_back({id_, name, kOtherContent});
+  return damage;
+}
+
+base::Result<std::vector<FoundDamage>> Volume::VerifyAll() const {
+  std::vector<FoundDamage> damage;
+  for (const ManifestFile& file : this->manifest().files) {
+    ASSIGN_OR_RETURN(const std::vector<FoundDamage> found, Verify(file.name));
+    damage.insert(damage.end(), found.begin(), found.end());
+  }
+  return damage;
+}
+
 // What the files of a volume say when its manifest is lost: nothing that was acknowledged may go.
-base::Result<Manifest> Volume::GuessManifest(const duck::DuckDb& database, VolumeId id,
-                                             const std::string& folder) {
+base::Result<std::optional<Manifest>> Volume::GuessManifest(const duck::DuckDb& database,
+                                                            VolumeId id,
+                                                            const std::string& folder) {
   Manifest manifest = {.day = id.day, .number = id.number};
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder));
   const auto has = [&names](const std::string& name) {
@@ -185,20 +262,31 @@ base::Result<Manifest> Volume::GuessManifest(const duck::DuckDb& database, Volum
   };
   if (!has(kHotFile)) {
     // Closed, or it was only being made.
-    if (has(kMergingFile) || (!has(kRowsFile) && !has(kIndexFile))) {
-      return base::Error(base::ErrorCode::kNotFound, folder + ": empty");
+    if (std::any_of(names.begin(), names.end(),
+                    [](const std::string& name) { return name.starts_with("seg-"); }) &&
+        !has(kIndexFile)) {
+      return base::Error(base::ErrorCode::kCorrupt,
+                         folder + ": without its manifest and " + kHotFile);
     }
-    if (!has(kRowsFile) || !has(kIndexFile)) {
-      return base::Error(base::ErrorCode::kCorrupt, folder + ": without its manifest");
+    if (has(kMergingFile) || (!has(kRowsFile) && !has(kIndexFile))) {
+      return std::optional<Manifest>();
     }
     manifest.is_closed = true;
-    RETURN_IF_ERROR(add_segment(0, kRowsFile, kIndexFile));
+    if (has(kRowsFile)) {
+      RETURN_IF_ERROR(add_segment(0, kRowsFile, kIndexFile));
+    } else {
+      RETURN_IF_ERROR(AddExpired(folder, &manifest));
+    }
+    // As one that is damaged, it is made anew.
+    if (!has(kIndexFile)) manifest.files.push_back({kIndexFile, 0, std::string(32, '0')});
     for (const std::string& name : names) {
-      if (name.ends_with(kAsideSuffix) || name.starts_with("seg-")) continue;
+      if (name == kManifestFile || name.ends_with(kAsideSuffix) || name.starts_with("seg-")) {
+        continue;
+      }
       ASSIGN_OR_RETURN(ManifestFile file, DescribeFile(folder, name));
       manifest.files.push_back(std::move(file));
     }
-    return manifest;
+    return std::optional(std::move(manifest));
   }
   // Open: a segment counts when its part is gone from the hot file. The book is in the hot file.
   std::vector<uint32_t> hot_parts;
@@ -222,7 +310,7 @@ base::Result<Manifest> Volume::GuessManifest(const duck::DuckDb& database, Volum
     }
   }
   manifest.book = {};
-  return manifest;
+  return std::optional(std::move(manifest));
 }
 
 Book Volume::BookOfDamaged(const duck::DuckDb& database, const std::string& folder) {

@@ -6,7 +6,6 @@
 #include <system_error>
 #include <utility>
 
-#include "src/base/json_reader.h"
 #include "src/store/disk/day.h"
 #include "src/store/disk/files.h"
 #include "src/store/disk/volume.h"
@@ -14,24 +13,27 @@
 
 namespace vesta::store {
 
-namespace {
-
-base::Result<Book> DecodeBook(duck::Bytes bytes) {
-  ASSIGN_OR_RETURN(const base::JsonValue json,
-                   base::ParseJson({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
-  return Book::FromJson(json);
-}
-
-}  // namespace
-
 base::Result<std::shared_ptr<Volume>> Volume::Create(const VolumeWorld& world, VolumeId id) {
   std::shared_ptr<Volume> volume(new Volume(world, id));
   world.step("create volume");
   RETURN_IF_ERROR(MakeFolder(world.days_folder + "/" + DayName(id.day)));
-  RETURN_IF_ERROR(MakeFolder(volume->folder()));
-  RETURN_IF_ERROR(volume->LoadHot());
-  RETURN_IF_ERROR(volume->WriteManifest(volume->manifest_));
+  if (auto filled = volume->Fill(); !filled.ok()) {
+    volume->Abandon();
+    return std::move(filled).error();
+  }
   return volume;
+}
+
+base::Result<void> Volume::Fill() {
+  RETURN_IF_ERROR(MakeFolder(folder()));
+  RETURN_IF_ERROR(LoadHot());
+  return WriteManifest(manifest_);
+}
+
+void Volume::Abandon() {
+  hot_.reset();  // its files are in there
+  // What stays all the same is removed, or found whole, when the store is opened the next time.
+  (void)RemoveAll(folder()).ok();
 }
 
 base::Result<std::shared_ptr<Volume>> Volume::Open(const VolumeWorld& world, Manifest manifest,
@@ -39,12 +41,15 @@ base::Result<std::shared_ptr<Volume>> Volume::Open(const VolumeWorld& world, Man
   std::shared_ptr<Volume> volume(new Volume(world, {manifest.day, manifest.number}));
   volume->manifest_ = std::move(manifest);
   RETURN_IF_ERROR(volume->RemoveStrays());
-  volume->OpenSegments(damage);
+  RETURN_IF_ERROR(volume->OpenSegments(damage));
   if (volume->manifest_.is_closed) {
     volume->book_ = volume->manifest_.book;
     // Without an index it waits for SetAside.
     if (volume->segments_.front()->index == nullptr) return volume;
     const auto loaded = volume->LoadClosedNames();
+    if (!loaded.ok() && !IsDamage(loaded.error())) {
+      return loaded.error().Context(volume->PathOf(kIndexFile));
+    }
     if (!loaded.ok()) damage->push_back({volume->id_, kIndexFile, loaded.error().message()});
   } else {
     RETURN_IF_ERROR(volume->LoadHot());
@@ -57,7 +62,7 @@ base::Result<std::shared_ptr<Volume>> Volume::Open(const VolumeWorld& world, Man
 base::Result<void> Volume::RemoveStrays() {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder()));
   for (const std::string& name : names) {
-    const bool is_hot = name == kHotFile || name == kHotFile + std::string(".wal");
+    const bool is_hot = name.starts_with(kHotFile);  // DuckDB has several logs while it moves one
     if (name == kManifestFile || (is_hot && !manifest_.is_closed) ||
         manifest_.FindFile(name) != nullptr) {
       continue;
@@ -67,8 +72,24 @@ base::Result<void> Volume::RemoveStrays() {
   return {};
 }
 
+base::Result<void> Volume::RemoveHotFiles() {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder()));
+  for (const std::string& name : names) {
+    if (name.starts_with(kHotFile)) RETURN_IF_ERROR(RemoveAll(PathOf(name)));
+  }
+  return {};
+}
+
+void Volume::RemoveAsides() const {
+  const auto names = ListFolder(folder());
+  if (!names.ok()) return;
+  for (const std::string& name : *names) {
+    if (name.ends_with(kAsideSuffix)) (void)RemoveAll(PathOf(name)).ok();
+  }
+}
+
 // Only sizes are compared here, and the head of each index read: checksums are for the maintenance.
-void Volume::OpenSegments(std::vector<FoundDamage>* damage) {
+base::Result<void> Volume::OpenSegments(std::vector<FoundDamage>* damage) {
   std::set<std::string> bad;
   const auto tell = [&](const std::string& name, const std::string& what) {
     if (bad.insert(name).second) damage->push_back({id_, name, what});
@@ -76,37 +97,41 @@ void Volume::OpenSegments(std::vector<FoundDamage>* damage) {
   for (const ManifestFile& file : manifest_.files) {
     std::error_code error;
     const uintmax_t size = std::filesystem::file_size(PathOf(file.name), error);
-    if (error) tell(file.name, error.message());
+    if (error) {
+      const base::Error failed = base::ErrnoError("opening " + PathOf(file.name), error.value());
+      if (!IsDamage(failed)) return failed;
+      tell(file.name, error.message());
+    }
     if (!error && size != file.bytes) tell(file.name, "its size is not that of the manifest");
   }
   for (const ManifestSegment& entry : manifest_.segments) {
+    if (entry.is_lost()) continue;
     auto segment = std::make_shared<Segment>();
     segment->entry = entry;
     if (!entry.rows_file.empty()) segment->rows = StoredFile(entry.rows_file);
     if (!entry.index_file.empty() && !bad.contains(entry.index_file)) {
       auto opened = MappedIndex::Open(StoredFile(entry.index_file), world_.cache);
+      if (!opened.ok() && !IsDamage(opened.error())) return opened.error();
       if (opened.ok()) segment->index = *std::move(opened);
       if (!opened.ok()) tell(entry.index_file, opened.error().message());
     }
     segments_.push_back(std::move(segment));
   }
+  return {};
 }
 
 bool Volume::HasNamesOf(const ManifestSegment& segment) const {
   const std::shared_lock lock(state_);
   if (dictionary_ == nullptr) return true;  // closed: its names are in its index
-  const index::DictionaryMarks have = dictionary_->marks();
-  for (size_t at = 0; at < index::kTableCount; ++at) {
-    const auto table = static_cast<index::Table>(at);
-    if (have.of(table) < segment.marks.of(table)) return false;
-  }
-  return true;
+  return Reaches(dictionary_->marks(), segment.marks);
 }
 
 // The hot file may have come back without its last commits: without its log, or as an older copy.
 void Volume::ForgetNameless(std::vector<FoundDamage>* damage) {
-  const auto is_nameless = [this](const auto& segment) { return !HasNamesOf(segment->entry); };
-  lacks_names_ = std::erase_if(segments_, is_nameless) > 0;
+  std::erase_if(segments_, [this](const auto& segment) { return !HasNamesOf(segment->entry); });
+  lacks_names_ =
+      std::any_of(manifest_.segments.begin(), manifest_.segments.end(),
+                  [this](const ManifestSegment& segment) { return !HasNamesOf(segment); });
   for (const ManifestSegment& entry : manifest_.segments) {
     if (HasNamesOf(entry)) continue;
     for (const std::string& name : {entry.rows_file, entry.index_file}) {
@@ -122,11 +147,11 @@ void Volume::ForgetNameless(std::vector<FoundDamage>* damage) {
 base::Result<void> Volume::LoadClosedNames() {
   const index::VolumeReader reader(segments_.front()->index->file());
   const index::DictionaryMarks& marks = segments_.front()->index->file().marks();
-  std::vector<SeriesId> series;
+  HeldSeries series(world_.catalog);
   std::vector<TypeId> types;
   for (uint32_t id = 0; id < marks.series; ++id) {
     ASSIGN_OR_RETURN(const Labels labels, reader.series(id));
-    series.push_back(world_.catalog->InternSeries(labels));
+    series.Add(labels);
   }
   for (uint32_t id = 0; id < marks.types; ++id) {
     ASSIGN_OR_RETURN(const ProfileType type, reader.type(id));
@@ -158,7 +183,8 @@ base::Result<void> Volume::LoadHot() {
   index::Dictionary& dictionary = *hot->dictionary;
   RETURN_IF_ERROR(hot->file->Load(
       {.state = [&book](duck::Bytes bytes) -> base::Result<void> {
-         ASSIGN_OR_RETURN(book, DecodeBook(bytes));
+         ASSIGN_OR_RETURN(
+             book, Book::Decode({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
          return {};
        },
        .dictionary = [&dictionary](duck::Bytes bytes) { return dictionary.ApplyDelta(bytes); },
@@ -171,19 +197,22 @@ base::Result<void> Volume::LoadHot() {
              return LoadRows(part, rows, dictionary.marks());
            }}));
   hot->durable = dictionary.marks();
+  hot->commits = hot->file->next_commit();
+  hot->has_hours = id_.day >= DayOf(world_.now_unix_ms());
+  if (!Reaches(dictionary.marks(), manifest_.names_marks)) {
+    auto names = ReadNames();
+    if (!names.ok() && !IsDamage(names.error())) return std::move(names).error();
+    // The next commit writes down again what the hot file lacks.
+    if (names.ok()) dictionary = *std::move(names);
+  }
   hot->interner = std::make_unique<index::BatchInterner>(&dictionary);
   hot_ = std::move(hot);
   dictionary_ = hot_->dictionary;
   ledger_ = std::move(ledger);
-  // Commits that the hot file has lost may have counted rows that are sealed since.
-  uint64_t rows = open_rows_;
-  for (const ManifestSegment& segment : manifest_.segments) rows += segment.rows;
-  const uint64_t uncounted = rows - std::min(rows, book.outcome.rows_kept);
-  book.outcome.rows_received += uncounted;
-  book.outcome.rows_kept += uncounted;
+  CountLost(&book);
   book_ = book;
   for (const auto& [id, part] : parts_) {
-    hot_->part_of_hour[part->range().from_unix_ms / world_.part_ms] = id;
+    hot_->part_of_hour[HourOf(part->range().from_unix_ms)] = id;
   }
   RegisterNames();
   dictionary_bytes_ = hot_->dictionary->memory_bytes();

@@ -4,6 +4,7 @@
 
 #include "src/base/check.h"
 #include "src/store/disk/day.h"
+#include "src/store/disk/files.h"
 #include "src/store/duck/parquet_rows.h"
 
 namespace vesta::store {
@@ -14,12 +15,25 @@ constexpr size_t kRowsBetweenChecks = 4096;
 // More are not listed for the database: it reads all of them, and the others are left out here.
 constexpr size_t kSeriesListMax = 2000;
 
-// Errors that come from the bytes of a file, or from its absence.
-bool IsDamage(const base::Error& error) {
-  return error.code() == base::ErrorCode::kCorrupt || error.code() == base::ErrorCode::kNotFound;
+// The folder and the name of a path.
+std::pair<std::string, std::string> SplitPath(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return {path.substr(0, slash), path.substr(slash + 1)};
+}
+
+void AddNoteOnce(const std::string& note, ReadReport* report) {
+  std::vector<std::string>& notes = report->notes;
+  if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
 }
 
 }  // namespace
+
+void NoteLostRows(const VolumeSnapshot& snapshot, ReadReport* report) {
+  if (snapshot.rows_without_sums == 0) return;
+  AddNoteOnce(DayName(snapshot.id.day) + ": " + std::to_string(snapshot.rows_without_sums) +
+                  " rows were lost with damaged files; no answer has them",
+              report);
+}
 
 SeriesGroups::SeriesGroups(std::span<const GroupedSeries> series) {
   uint32_t size = 0;
@@ -54,6 +68,15 @@ VolumeRead::VolumeRead(VolumeSnapshot snapshot, const ReadRequest& request,
   }
 }
 
+void VolumeRead::Repair(SymbolRepairs* repairs, symbols::SymbolView* view) {
+  if (source_ == nullptr) return;
+  repaired_ = repairs->RepairsOf(snapshot_.NamesBy(reader_.get()), view);
+  if (repaired_ == nullptr) return;
+  source_ = repaired_.get();
+  names_ = repaired_.get();
+  callables_ = repaired_.get();
+}
+
 std::optional<uint32_t> VolumeRead::GroupOf(uint32_t type, uint32_t series) const {
   if (type >= wants_type_.size() || !wants_type_[type] || series >= group_of_.size()) {
     return std::nullopt;
@@ -62,7 +85,11 @@ std::optional<uint32_t> VolumeRead::GroupOf(uint32_t type, uint32_t series) cons
 }
 
 void VolumeRead::Sort(Roll roll) {
-  for (const auto& segment : snapshot_.segments) SortSegment(*segment, roll);
+  for (const auto& segment : snapshot_.segments) {
+    const size_t before = whole_.size();
+    SortSegment(*segment, roll);
+    if (whole_.size() != before) ++report_->files;
+  }
 }
 
 void VolumeRead::SortSegment(const Segment& segment, Roll roll) {
@@ -107,12 +134,25 @@ void VolumeRead::ReadRowsOf(const Whole& whole, const base::Error& error) {
 }
 
 void VolumeRead::NoteDamage(const std::string& file, const base::Error& error) {
+  if (!IsDamage(error)) {
+    AddNote(file + " cannot be read (" + error.message() + ")");
+    return;
+  }
   for (const FoundDamage& known : *damage_) {
     if (known.volume == snapshot_.id && known.file == file) return;
   }
   damage_->push_back({snapshot_.id, file, error.message()});
-  report_->notes.push_back(DayName(snapshot_.id.day) + ": " + file + " is damaged (" +
-                           error.message() + ")");
+  AddNote(file + " is damaged (" + error.message() + ")");
+}
+
+void VolumeRead::AddNote(const std::string& note) {
+  AddNoteOnce(DayName(snapshot_.id.day) + ": " + note, report_);
+}
+
+void VolumeRead::NoteLostNames() {
+  if (reader_ != nullptr && reader_->damage().has_value()) {
+    NoteDamage(kIndexFile, *reader_->damage());
+  }
 }
 
 base::Result<Task> VolumeRead::task(uint32_t id) const {
@@ -147,10 +187,17 @@ base::Result<void> VolumeRead::ForEachRow(uint32_t columns, RowConsumer* consume
     }
     RETURN_IF_ERROR(VisitCut(&cut, columns, consumer));
   }
+  const bool is_closed = snapshot_.names != nullptr;
+  const uint64_t rows_lost = snapshot_.rows_lost - snapshot_.rows_without_sums;
+  if (is_closed && !are_rows_gone && !cuts_.empty() && rows_lost > 0) {
+    AddNote(std::to_string(rows_lost) +
+            " single rows were lost with damaged files, sums of the whole day have them; where the "
+            "question cuts into the day or asks for threads, they are left out");
+  }
   if (are_rows_gone) {
-    report_->notes.push_back(DayName(snapshot_.id.day) +
-                             ": single rows are gone, sums of the whole day are kept; where the "
-                             "question cuts into the day or asks for threads, it is left out");
+    AddNote(
+        "single rows are gone, sums of the whole day are kept; where the question cuts into the "
+        "day or asks for threads, it is left out");
   }
   return {};
 }
@@ -162,6 +209,8 @@ base::Result<void> VolumeRead::VisitOpenRows(RowConsumer* consumer) {
     const auto group = GroupOf(run.type, run.series);
     if (!group) continue;
     for (const std::span<const OpenRow> rows : run.rows) {
+      report_->rows += rows.size();
+      report_->row_bytes += rows.size_bytes();
       for (const OpenRow& row : rows) {
         if (++looked_at % kRowsBetweenChecks == 0) RETURN_IF_ERROR(guard_->Check());
         SeenRow seen = {run.type,  run.series, *group,
@@ -170,6 +219,7 @@ base::Result<void> VolumeRead::VisitOpenRows(RowConsumer* consumer) {
         if (!request_.range.Contains(seen.time_unix_ms)) continue;
         ASSIGN_OR_RETURN(const bool stays, Regrouped(&seen));
         if (stays) RETURN_IF_ERROR(consumer->Row(seen));
+        if (consumer->IsFull()) RETURN_IF_ERROR(consumer->Keep());
       }
     }
   }
@@ -199,12 +249,18 @@ base::Result<void> VolumeRead::VisitCut(Cut* cut, uint32_t columns, RowConsumer*
                  (request_.regroup != nullptr ? duck::kTaskColumn : 0u);
   read.limits = request_.limits;
 
-  bool is_ours = false;  // the error that ended it
+  bool is_ours = false;      // the error that ended it
+  bool is_verified = false;  // the file is what was written
   std::pair<uint32_t, uint32_t> last = {UINT32_MAX, UINT32_MAX};
   std::optional<uint32_t> group;
   const auto each = [&](const duck::RowColumns& rows) -> base::Result<void> {
     is_ours = true;
     RETURN_IF_ERROR(guard_->Check());
+    report_->rows += rows.row_count;
+    report_->row_bytes += rows.type.size_bytes() + rows.series.size_bytes() +
+                          rows.task.size_bytes() + rows.stack.size_bytes() +
+                          rows.time_unix_ms.size_bytes() + rows.value.size_bytes() +
+                          rows.count.size_bytes() + rows.weight.size_bytes();
     for (size_t i = 0; i < rows.row_count; ++i) {
       const std::pair key(rows.type[i], rows.series[i]);
       if (key != last) {
@@ -223,15 +279,36 @@ base::Result<void> VolumeRead::VisitCut(Cut* cut, uint32_t columns, RowConsumer*
       ASSIGN_OR_RETURN(const bool stays, Regrouped(&row));
       if (stays) RETURN_IF_ERROR(consumer->Row(row));
     }
+    if (consumer->IsFull() && !is_verified) {
+      is_ours = false;
+      RETURN_IF_ERROR(VerifyRows(*cut->segment));
+      is_ours = is_verified = true;
+    }
+    if (consumer->IsFull()) RETURN_IF_ERROR(consumer->Keep());
     is_ours = false;
     return {};
   };
+  ++report_->files;
   const auto done = duck::ReadRows(database_, read, each);
   if (done.ok()) return consumer->Keep();
   if (is_ours || !IsDamage(done.error())) return done.error();
   consumer->Discard();
   NoteDamage(cut->segment->entry.rows_file, done.error());
   return {};
+}
+
+base::Result<void> VolumeRead::VerifyRows(const Segment& segment) const {
+  const auto& files = snapshot_.row_files;
+  const auto written = std::find_if(files.begin(), files.end(), [&](const ManifestFile& file) {
+    return file.name == segment.entry.rows_file;
+  });
+  if (written == files.end()) return {};
+  const auto [folder, name] = SplitPath(segment.rows->path());
+  const auto found = DescribeFile(folder, name, [this] { return !guard_->Check().ok(); });
+  RETURN_IF_ERROR(guard_->Check());
+  if (!found.ok()) return found.error();
+  if (*found == *written) return {};
+  return base::Error(base::ErrorCode::kCorrupt, "its checksum is not that of the manifest");
 }
 
 }  // namespace vesta::store

@@ -54,7 +54,12 @@ class RowConsumer {
   virtual base::Result<void> Row(const SeenRow& row) = 0;
   virtual base::Result<void> Keep() = 0;  // the rows since the last Keep or Discard
   virtual void Discard() = 0;
+  // It cannot hold many more: it is to Keep what it has as soon as the file is known to be whole.
+  virtual bool IsFull() const { return false; }
 };
+
+// Says what no read of this day can have any more.
+void NoteLostRows(const VolumeSnapshot& snapshot, ReadReport* report);
 
 // What roll-ups may answer.
 enum class Roll : uint8_t {
@@ -64,12 +69,18 @@ enum class Roll : uint8_t {
 };
 
 // Owner: one read, one thread.
-// Errors: as Store says; a damaged file is none: it is noted in the report and in `damage`.
+// Errors: as Store says; a file that is damaged or cannot be read is none: it is noted in the
+// report,
+//         and in `damage` when it is damaged.
 class VolumeRead {
  public:
   VolumeRead(VolumeSnapshot snapshot, const ReadRequest& request, const SeriesGroups& groups,
              const duck::DuckDb& database, ReadGuard* guard, ReadReport* report,
              std::vector<FoundDamage>* damage);
+  // Shows names that came late, where there are any.
+  void Repair(SymbolRepairs* repairs, symbols::SymbolView* view);
+  // Then functions must be summed anew from stacks.
+  bool is_repaired() const { return repaired_ != nullptr; }
 
   // A series of a segment of which all rows are in the range.
   struct Whole {
@@ -95,15 +106,22 @@ class VolumeRead {
   base::Result<Task> task(uint32_t id) const;
   std::optional<uint32_t> GroupOf(uint32_t type, uint32_t series) const;
   void NoteDamage(const std::string& file, const base::Error& error);
+  // Of the index, unpacked: for the report.
+  void CountIndexBytes(size_t bytes) { report_->index_bytes += bytes; }
+  // Notes it when a name of the volume was asked for that could not be read.
+  void NoteLostNames();
 
  private:
   struct Cut {  // what must be read row by row of a segment
     const Segment* segment = nullptr;
     std::vector<std::pair<uint32_t, uint32_t>> wanted;  // (type, series), sorted before the read
   };
+  void AddNote(const std::string& note);  // about this day, once
   void SortSegment(const Segment& segment, Roll roll);
   base::Result<void> VisitOpenRows(RowConsumer* consumer);
   base::Result<void> VisitCut(Cut* cut, uint32_t columns, RowConsumer* consumer);
+  // Compares the segment's rows with the checksum that the manifest had when the read began.
+  base::Result<void> VerifyRows(const Segment& segment) const;
   // Whether the row stays; its group may change.
   base::Result<bool> Regrouped(SeenRow* row);
   Cut& CutOf(const Segment* segment);
@@ -117,6 +135,7 @@ class VolumeRead {
   std::vector<uint8_t> wants_type_;                // by the volume's numbers
   std::vector<std::optional<uint32_t>> group_of_;  // by the volume's numbers of series
   std::unique_ptr<index::VolumeReader> reader_;
+  std::unique_ptr<symbols::RepairedNames> repaired_;
   const index::NodeSource* source_ = nullptr;
   const Names* names_ = nullptr;
   const Callables* callables_ = nullptr;

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "src/store/duck/duck_handles.h"
-#include "src/store/duck/hot_file.h"
+#include "src/store/duck/row_scan.h"
 
 namespace vesta::store::duck {
 
@@ -25,7 +25,8 @@ Result<std::shared_ptr<DuckInstance>> StartInstance(const DuckSettings& settings
       {"enable_external_file_cache", "false"},
       // Readers rely on the order of sorted files.
       {"preserve_insertion_order", "true"},
-      {"checkpoint_threshold", std::to_string(kLogBytesMax) + "B"},
+      // Never by itself: inside a COMMIT it could fail after the commit is durable.
+      {"checkpoint_threshold", "1000TB"},
   };
   Owned<duckdb_config> config(library->destroy_config);
   if (library->create_config(config.address()) != DuckDBSuccess) {
@@ -50,9 +51,12 @@ Result<std::shared_ptr<DuckInstance>> StartInstance(const DuckSettings& settings
   // change under their name.
   ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection, Connection::Open(instance));
   for (const char* sql :
-       {"SET GLOBAL parquet_metadata_cache = true", "SET GLOBAL lock_configuration = true"}) {
+       {"SET GLOBAL parquet_metadata_cache = true",
+        "SET GLOBAL allowed_configs = ['max_temp_directory_size', 'memory_limit']",
+        "SET GLOBAL lock_configuration = true"}) {
     RETURN_IF_ERROR(connection->Run(sql, "settings"));
   }
+  RETURN_IF_ERROR(RegisterRowScan(connection.get()));
   return instance;
 }
 
@@ -63,6 +67,16 @@ Result<std::unique_ptr<DuckDb>> DuckDb::Open(const DuckSettings& settings) {
   auto state = std::make_unique<DuckState>(settings);
   RETURN_IF_ERROR(state->Instance());
   return std::unique_ptr<DuckDb>(new DuckDb(std::move(state)));
+}
+
+Result<void> DuckDb::LimitSpill(uint64_t bytes_max) {
+  ASSIGN_OR_RETURN(std::shared_ptr<DuckInstance> instance, state_->Instance());
+  ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
+                   Connection::Open(std::move(instance)));
+  RETURN_IF_ERROR(
+      connection->Run("SET GLOBAL max_temp_directory_size = '" + std::to_string(bytes_max) + "B'",
+                      "the temporary folder"));
+  return {};
 }
 
 }  // namespace vesta::store::duck

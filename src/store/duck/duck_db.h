@@ -29,6 +29,10 @@ class DuckDb {
   static base::Result<std::unique_ptr<DuckDb>> Open(const DuckSettings& settings);
   ~DuckDb();
 
+  // How much may lie in the temporary folder from now on; work that needs more is refused as
+  // Exhausted. Before the first call: 90 % of what is free on the disk.
+  base::Result<void> LimitSpill(uint64_t bytes_max);
+
   // For the other files of this folder.
   DuckState& state() const { return *state_; }
 

@@ -111,6 +111,28 @@ TEST_F(DuckInstanceTest, TooLittleMemoryIsExhausted) {
   }
 }
 
+TEST_F(DuckInstanceTest, SpillsAreLimitedAndNothingElseCanBeSet) {
+  const std::string folder = ::testing::TempDir() + "vesta_spill_limit";
+  std::filesystem::create_directories(folder);
+  auto small = DuckDb::Open({folder + "/spill", uint64_t{16} << 20, 1});
+  ASSERT_TRUE(small.ok());
+  auto instance = (*small)->state().Instance();
+  ASSERT_TRUE(instance.ok());
+  auto connection = Connection::Open(*instance);
+  ASSERT_TRUE(connection.ok());
+  const char* const sql =
+      "CREATE OR REPLACE TEMP TABLE a AS SELECT range, hash(range) FROM range(3000000)";
+  ASSERT_TRUE((*small)->LimitSpill(uint64_t{1} << 20).ok());
+  const auto refused = (*connection)->Run(sql, "");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), base::ErrorCode::kExhausted) << refused.error().message();
+  ASSERT_TRUE((*small)->LimitSpill(uint64_t{1} << 30).ok());
+  const auto done = (*connection)->Run(sql, "");
+  EXPECT_TRUE(done.ok()) << done.error().message();
+  EXPECT_FALSE((*connection)->Run("SET GLOBAL threads = 3", "").ok());
+  std::filesystem::remove_all(folder);
+}
+
 TEST_F(DuckInstanceTest, ABrokenInstanceIsReplaced) {
   auto first = db_->state().Instance();
   ASSERT_TRUE(first.ok());

@@ -36,7 +36,9 @@ ErrorCode CodeOfIo(std::string_view message) {
     return ErrorCode::kNotFound;
   }
   if (Has(message, "version number")) return ErrorCode::kUnsupported;
-  if (Has(message, "Could not write") || Has(message, "Could not sync") ||
+  // A file that is cut is told as "Could not read enough bytes".
+  if (Has(message, "Cannot open file") || Has(message, "Could not read from file") ||
+      Has(message, "Could not write") || Has(message, "Could not sync") ||
       Has(message, "fsync failed") || Has(message, "Input/output error")) {
     return ErrorCode::kUnavailable;
   }

@@ -24,7 +24,12 @@ namespace vesta::store::duck {
   X(appender_create_ext) X(appender_error_data) X(appender_flush) X(appender_clear)          \
   X(appender_destroy) X(appender_end_row) X(append_uint64) X(append_int64) X(append_blob)    \
   X(append_null) X(append_data_chunk) X(error_data_error_type) X(error_data_message)         \
-  X(destroy_error_data) X(column_logical_type)
+  X(destroy_error_data) X(column_logical_type) X(create_table_function)                      \
+  X(destroy_table_function) X(table_function_set_name) X(table_function_add_parameter)       \
+  X(table_function_set_bind) X(table_function_set_init) X(table_function_set_function)       \
+  X(register_table_function) X(bind_add_result_column) X(bind_get_parameter)                 \
+  X(bind_set_bind_data) X(init_set_max_threads) X(function_get_bind_data)                    \
+  X(function_set_error) X(get_uint64) X(destroy_value)
 // clang-format on
 
 struct DuckLibrary {

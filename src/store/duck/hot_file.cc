@@ -6,10 +6,11 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "src/store/duck/duck_handles.h"
-#include "src/store/duck/row_chunk.h"
+#include "src/store/duck/row_bytes.h"
 
 namespace vesta::store::duck {
 namespace {
@@ -18,10 +19,22 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
-constexpr uint32_t kSchemaVersion = 1;
+constexpr uint32_t kSchemaVersion = 2;
 // Name of the attached file.
 constexpr const char* kCatalog = "hot";
 constexpr size_t kJournalColumns = 8;
+// What an instance keeps once nothing is to be done. More than that is only a limit.
+constexpr uint64_t kMemoryBytesIdle = uint64_t{32} << 20;
+// A log takes four times its size when it is read or moved, or somewhat more if it is of texts.
+constexpr uint64_t MemoryForLog(uint64_t log_bytes) { return kMemoryBytesIdle / 2 + 6 * log_bytes; }
+// While the log is short.
+constexpr uint64_t kMemoryBytesMax = MemoryForLog(kLogBytesMax);
+// All dictionaries are sorted at once when they are loaded, and written anew when the log is moved.
+constexpr uint64_t MemoryForFile(uint64_t file_bytes, uint64_t log_bytes) {
+  return MemoryForLog(log_bytes) + 4 * (file_bytes + log_bytes);
+}
+constexpr uint64_t kCheckpointBytesMin = uint64_t{1} << 20;
+constexpr uint64_t kRowBytesMax = 44;
 constexpr std::string_view kRowTablePrefix = "rows_";
 
 std::string RowTable(uint32_t part) { return std::string(kRowTablePrefix) + std::to_string(part); }
@@ -32,16 +45,42 @@ Bytes AsBytes(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
+// Rows [from, from + rows_max) of all.
+RowColumns SliceOf(const RowColumns& rows, size_t from, size_t rows_max) {
+  const size_t count = std::min(rows_max, rows.row_count - from);
+  return {.row_count = count,
+          .type = rows.type.subspan(from, count),
+          .series = rows.series.subspan(from, count),
+          .task = rows.task.subspan(from, count),
+          .stack = rows.stack.subspan(from, count),
+          .time_unix_ms = rows.time_unix_ms.subspan(from, count),
+          .value = rows.value.subspan(from, count),
+          .count = rows.count.subspan(from, count),
+          .weight = rows.weight.subspan(from, count)};
+}
+
+uint64_t FileBytes(const std::string& path) {
+  std::error_code missing;
+  const uintmax_t bytes = std::filesystem::file_size(path, missing);
+  return missing ? 0 : bytes;
+}
+
+uint64_t LogBytes(const std::string& path) { return FileBytes(path + ".wal"); }
+
 // An instance of its own for each file, so that damage in one does not stop the others' work.
-Result<std::unique_ptr<Connection>> Attach(const DuckDb& db, const std::string& path) {
+Result<std::unique_ptr<Connection>> Attach(const DuckDb& db, const std::string& path,
+                                           uint64_t memory_bytes) {
   DuckSettings settings = db.state().settings();
   settings.threads = 1;
+  settings.memory_bytes_max = memory_bytes;
   ASSIGN_OR_RETURN(std::shared_ptr<DuckInstance> instance, StartInstance(settings));
   ASSIGN_OR_RETURN(std::unique_ptr<Connection> writer, Connection::Open(std::move(instance)));
   // Absolute, since "a:b" would name an extension.
   const std::string absolute = std::filesystem::absolute(path).string();
   RETURN_IF_ERROR(
       writer->Run("ATTACH " + SqlText(absolute) + " AS " + kCatalog + " (TYPE duckdb)", path));
+  // Only Close knows whether there is room for it.
+  RETURN_IF_ERROR(writer->Run("PRAGMA disable_checkpoint_on_shutdown", path));
   return writer;
 }
 
@@ -49,8 +88,8 @@ Result<std::unique_ptr<Connection>> Attach(const DuckDb& db, const std::string& 
 
 class HotFile::State {
  public:
-  State(std::string path, std::unique_ptr<Connection> writer)
-      : path_(std::move(path)), writer_(std::move(writer)) {}
+  State(std::string path, std::unique_ptr<Connection> writer, uint64_t memory_bytes)
+      : path_(std::move(path)), writer_(std::move(writer)), memory_bytes_(memory_bytes) {}
   ~State() {
     if (!is_closed_) (void)Close().ok();
   }
@@ -60,9 +99,13 @@ class HotFile::State {
   Result<void> Commit(const HotCommit& commit);
   Result<std::vector<HotPart>> Parts(Connection* connection);
   Result<void> DropPart(uint32_t part);
+  Result<void> TakeBack(uint64_t commit);
   Result<void> Checkpoint();
   Result<void> Close();
 
+  uint64_t next_commit() const { return next_commit_; }
+  bool is_usable() const { return is_usable_; }
+  uint64_t log_bytes() const { return LogBytes(path_); }
   Result<std::unique_ptr<Connection>> Reader() {
     return Connection::Open(writer_->shared_instance());
   }
@@ -70,6 +113,9 @@ class HotFile::State {
 
  private:
   Result<void> MakeTables();
+  Result<void> NeedMemory(uint64_t bytes);
+  Result<void> SetMemory(uint64_t bytes);
+  Result<void> GiveMemoryBack();
   Result<void> Append(const HotCommit& commit);
   Result<void> AppendJournal(const HotCommit& commit);
   Result<Appender*> PartAppender(uint32_t part);
@@ -79,7 +125,10 @@ class HotFile::State {
   std::unique_ptr<Connection> writer_;
   std::map<uint32_t, std::unique_ptr<Appender>> parts_;  // those with a table
   std::unique_ptr<Appender> journal_;
+  std::vector<uint8_t> row_bytes_;  // of the part being committed
   uint64_t next_commit_ = 0;
+  uint64_t memory_bytes_;  // DuckDB's limit
+  bool is_usable_ = true;
   bool is_closed_ = false;
 };
 
@@ -131,6 +180,7 @@ Result<void> HotFile::State::Prepare() {
 }
 
 Result<void> HotFile::State::Load(const HotLoad& load) {
+  RETURN_IF_ERROR(NeedMemory(MemoryForFile(FileBytes(path_), log_bytes())));
   ASSIGN_OR_RETURN(const std::unique_ptr<Connection> reader, Reader());
   const auto each = [&](const std::string& sql, auto&& row) -> Result<void> {
     ASSIGN_OR_RETURN(ResultStream stream, reader->Query(sql, path_));
@@ -157,18 +207,19 @@ Result<void> HotFile::State::Load(const HotLoad& load) {
                                  chunk.values<uint64_t>(3)[i], chunk.values<int64_t>(4)[i]});
            }));
   ASSIGN_OR_RETURN(const std::vector<HotPart> parts, Parts(reader.get()));
+  // A chunk is up to 2,048 values, so mostly all of a part.
   for (const HotPart& part : parts) {
-    ASSIGN_OR_RETURN(ResultStream stream, reader->Query("SELECT " + RowColumnList(kAllColumns) +
-                                                            " FROM " + InHot(RowTable(part.part)),
-                                                        path_));
-    RETURN_IF_ERROR(CheckRowTypes(&stream, kAllColumns, path_));
-    for (;;) {
-      ASSIGN_OR_RETURN(const std::unique_ptr<Chunk> chunk, stream.Next());
-      if (chunk == nullptr) break;
-      RETURN_IF_ERROR(load.rows(part.part, ViewRows(*chunk, kAllColumns)));
-    }
+    RETURN_IF_ERROR(NeedMemory(kMemoryBytesMax + 2 * part.rows * kRowBytesMax));
   }
-  return {};
+  DecodedRows rows;
+  for (const HotPart& part : parts) {
+    const auto decode = [&](const Chunk& chunk, size_t i) -> Result<void> {
+      RETURN_IF_ERROR(rows.Decode(AsBytes(chunk.bytes(0, i)), path_));
+      return load.rows(part.part, rows.View());
+    };
+    RETURN_IF_ERROR(each("SELECT \"bytes\" FROM " + InHot(RowTable(part.part)), decode));
+  }
+  return GiveMemoryBack();
 }
 
 Result<std::vector<HotPart>> HotFile::State::Parts(Connection* connection) {
@@ -192,11 +243,12 @@ Result<std::vector<HotPart>> HotFile::State::Parts(Connection* connection) {
     }
   }
   for (HotPart& part : parts) {
-    ASSIGN_OR_RETURN(
-        ResultStream stream,
-        connection->Query("SELECT count(*) FROM " + InHot(RowTable(part.part)), path_));
+    ASSIGN_OR_RETURN(ResultStream stream,
+                     connection->Query("SELECT coalesce(sum(row_count), 0)::UBIGINT FROM " +
+                                           InHot(RowTable(part.part)),
+                                       path_));
     ASSIGN_OR_RETURN(const std::unique_ptr<Chunk> counted, stream.Next());
-    if (counted != nullptr) part.rows = static_cast<uint64_t>(*counted->values<int64_t>(0));
+    if (counted != nullptr) part.rows = *counted->values<uint64_t>(0);
   }
   std::sort(parts.begin(), parts.end(),
             [](const HotPart& a, const HotPart& b) { return a.part < b.part; });
@@ -206,11 +258,11 @@ Result<std::vector<HotPart>> HotFile::State::Parts(Connection* connection) {
 Result<Appender*> HotFile::State::PartAppender(uint32_t part) {
   std::unique_ptr<Appender>& appender = parts_[part];
   if (appender == nullptr) {
-    std::string create = CreateRowTable(InHot(RowTable(part)));
-    create.insert(std::string_view("CREATE TABLE").size(), " IF NOT EXISTS");
-    RETURN_IF_ERROR(writer_->Run(create, path_));
-    ASSIGN_OR_RETURN(
-        appender, Appender::Open(writer_.get(), kCatalog, RowTable(part), RowColumnTypes(), path_));
+    RETURN_IF_ERROR(writer_->Run(
+        "CREATE TABLE IF NOT EXISTS " + InHot(RowTable(part)) +
+            "(\"commit\" UBIGINT NOT NULL, row_count UBIGINT NOT NULL, \"bytes\" BLOB NOT NULL)",
+        path_));
+    ASSIGN_OR_RETURN(appender, Appender::Open(writer_.get(), kCatalog, RowTable(part), {}, path_));
   }
   return appender.get();
 }
@@ -221,7 +273,6 @@ void HotFile::State::ForgetAppenders() {
 }
 
 Result<void> HotFile::State::AppendJournal(const HotCommit& commit) {
-  if (commit.dictionary.empty() && commit.state.empty() && commit.ledger.empty()) return {};
   if (journal_ == nullptr) {
     ASSIGN_OR_RETURN(journal_, Appender::Open(writer_.get(), kCatalog, "journal", {}, path_));
   }
@@ -254,15 +305,49 @@ Result<void> HotFile::State::AppendJournal(const HotCommit& commit) {
 }
 
 Result<void> HotFile::State::Append(const HotCommit& commit) {
-  for (const PartRows& rows : commit.parts) {
-    ASSIGN_OR_RETURN(Appender * appender, PartAppender(rows.part));
-    RETURN_IF_ERROR(AppendRows(appender, rows.rows));
-    RETURN_IF_ERROR(appender->Flush());
+  const DuckLibrary& library = writer_->library();
+  for (const PartRows& part : commit.parts) {
+    ASSIGN_OR_RETURN(Appender * to, PartAppender(part.part));
+    for (size_t from = 0; from < part.rows.row_count; from += kRowsOfValueMax) {
+      const RowColumns rows = SliceOf(part.rows, from, kRowsOfValueMax);
+      EncodeRows(rows, &row_bytes_);
+      RETURN_IF_ERROR(to->Check(library.append_uint64(to->get(), next_commit_)));
+      RETURN_IF_ERROR(to->Check(library.append_uint64(to->get(), rows.row_count)));
+      RETURN_IF_ERROR(
+          to->Check(library.append_blob(to->get(), row_bytes_.data(), row_bytes_.size())));
+      RETURN_IF_ERROR(to->Check(library.appender_end_row(to->get())));
+    }
+    RETURN_IF_ERROR(to->Flush());
   }
   return AppendJournal(commit);
 }
 
+// What the log holds is in memory, and so is all of a commit while it is written.
+Result<void> HotFile::State::NeedMemory(uint64_t bytes) {
+  return bytes <= memory_bytes_ ? Result<void>() : SetMemory(bytes);
+}
+
+Result<void> HotFile::State::SetMemory(uint64_t bytes) {
+  RETURN_IF_ERROR(
+      writer_->Run("SET GLOBAL memory_limit = '" + std::to_string(bytes) + "B'", path_));
+  memory_bytes_ = bytes;
+  return {};
+}
+
+// Blocks of the file that are only kept go, where that can be.
+Result<void> HotFile::State::GiveMemoryBack() {
+  (void)SetMemory(kMemoryBytesIdle).ok();
+  return SetMemory(std::max(kMemoryBytesMax, MemoryForLog(log_bytes())));
+}
+
 Result<void> HotFile::State::Commit(const HotCommit& commit) {
+  if (commit.parts.empty() && commit.dictionary.empty() && commit.state.empty() &&
+      commit.ledger.empty()) {
+    return {};
+  }
+  uint64_t bytes = commit.dictionary.size() + commit.state.size();
+  for (const PartRows& part : commit.parts) bytes += part.rows.row_count * kRowBytesMax;
+  RETURN_IF_ERROR(NeedMemory(MemoryForLog(log_bytes() + bytes)));
   RETURN_IF_ERROR(writer_->Run("BEGIN", path_));
   Result<void> done = Append(commit);
   if (done.ok()) {
@@ -271,10 +356,7 @@ Result<void> HotFile::State::Commit(const HotCommit& commit) {
     }
   }
   if (!done.ok()) {
-    // Tables made in the transaction are gone with it. When COMMIT itself failed, there is none
-    // to roll back.
-    ForgetAppenders();
-    (void)writer_->Run("ROLLBACK", path_).ok();
+    is_usable_ = false;
     return done;
   }
   ++next_commit_;
@@ -283,17 +365,44 @@ Result<void> HotFile::State::Commit(const HotCommit& commit) {
 
 Result<void> HotFile::State::DropPart(uint32_t part) {
   parts_.erase(part);
-  RETURN_IF_ERROR(writer_->Run("DROP TABLE IF EXISTS " + InHot(RowTable(part)), path_));
+  const auto dropped = writer_->Run("DROP TABLE IF EXISTS " + InHot(RowTable(part)), path_);
+  if (dropped.ok()) return {};
+  is_usable_ = false;
+  return dropped.error();
+}
+
+Result<void> HotFile::State::TakeBack(uint64_t commit) {
+  ASSIGN_OR_RETURN(const std::vector<HotPart> parts, Parts(writer_.get()));
+  const std::string behind = " WHERE \"commit\" >= " + std::to_string(commit);
+  std::vector<std::string> statements = {"BEGIN", "DELETE FROM " + InHot("journal") + behind};
+  for (const HotPart& part : parts) {
+    statements.push_back("DELETE FROM " + InHot(RowTable(part.part)) + behind);
+  }
+  statements.emplace_back("COMMIT");
+  is_usable_ = false;
+  for (const std::string& sql : statements) RETURN_IF_ERROR(writer_->Run(sql, path_));
+  is_usable_ = true;
+  next_commit_ = commit;
   return {};
 }
 
 Result<void> HotFile::State::Checkpoint() {
+  std::error_code unknown;
+  const std::filesystem::space_info space = std::filesystem::space(path_, unknown);
+  if (!unknown && space.available < 2 * log_bytes() + kCheckpointBytesMin) {
+    return Error(ErrorCode::kUnavailable, path_ + ": no space left to move the log into it");
+  }
+  RETURN_IF_ERROR(NeedMemory(MemoryForFile(FileBytes(path_), log_bytes())));
+  is_usable_ = false;
   RETURN_IF_ERROR(writer_->Run(std::string("CHECKPOINT ") + kCatalog, path_));
-  return {};
+  is_usable_ = true;
+  return GiveMemoryBack();
 }
 
 Result<void> HotFile::State::Close() {
   is_closed_ = true;
+  // Without room the log is as good.
+  if (is_usable_) (void)Checkpoint().ok();
   ForgetAppenders();
   RETURN_IF_ERROR(writer_->Run(std::string("DETACH ") + kCatalog, path_));
   return {};
@@ -303,8 +412,9 @@ HotFile::HotFile(std::unique_ptr<State> state) : state_(std::move(state)) {}
 HotFile::~HotFile() = default;
 
 Result<std::unique_ptr<HotFile>> HotFile::Open(const DuckDb& db, const std::string& path) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Connection> writer, Attach(db, path));
-  auto state = std::make_unique<State>(path, std::move(writer));
+  const uint64_t memory_bytes = std::max(kMemoryBytesMax, MemoryForLog(LogBytes(path)));
+  ASSIGN_OR_RETURN(std::unique_ptr<Connection> writer, Attach(db, path, memory_bytes));
+  auto state = std::make_unique<State>(path, std::move(writer), memory_bytes);
   RETURN_IF_ERROR(state->Prepare());
   return std::unique_ptr<HotFile>(new HotFile(std::move(state)));
 }
@@ -317,17 +427,11 @@ Result<std::vector<HotPart>> HotFile::Parts() {
   return state_->Parts(reader.get());
 }
 
-Result<uint64_t> HotFile::SealPart(uint32_t part, const std::string& parquet_path) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<Connection> reader, state_->Reader());
-  ASSIGN_OR_RETURN(const std::vector<HotPart> parts, state_->Parts(reader.get()));
-  if (std::none_of(parts.begin(), parts.end(),
-                   [part](const HotPart& have) { return have.part == part; })) {
-    return Error(ErrorCode::kNotFound, state_->path() + ": has no part " + std::to_string(part));
-  }
-  return CopySorted(reader.get(), "FROM " + InHot(RowTable(part)), parquet_path, nullptr);
-}
-
 Result<void> HotFile::DropPart(uint32_t part) { return state_->DropPart(part); }
+uint64_t HotFile::next_commit() const { return state_->next_commit(); }
+Result<void> HotFile::TakeBack(uint64_t commit) { return state_->TakeBack(commit); }
+uint64_t HotFile::log_bytes() const { return state_->log_bytes(); }
+bool HotFile::is_usable() const { return state_->is_usable(); }
 Result<void> HotFile::Checkpoint() { return state_->Checkpoint(); }
 Result<void> HotFile::Close() { return state_->Close(); }
 

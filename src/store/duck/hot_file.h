@@ -1,7 +1,7 @@
 // The durable log of an open volume: rows of parts that are not sealed, deltas of the dictionary,
 // and which batches were counted, in one DuckDB file.
 //
-// Tables: rows_<part>(type, series, task, stack, time_unix_ms, value, count, weight),
+// Tables: rows_<part>("commit", row_count, "bytes" BLOB): the rows of a commit as in row_bytes.h,
 // journal("commit", dictionary BLOB, state BLOB, agent BLOB, boot BLOB, "sequence", "rows",
 // time_unix_ms): a row per batch that a commit counts, dictionary and state in its first one; a
 // commit without batches has one row with agent NULL. One table for all, since each table that a
@@ -61,16 +61,15 @@ struct HotPart {
   uint64_t rows = 0;
 };
 
-// A Commit that makes the log longer (44 bytes a row) moves it into the file as Checkpoint does.
-// Ever longer logs would save 4 % of the work of a commit, but cost start and memory
-// (docs/decisions/0009).
-inline constexpr uint64_t kLogBytesMax = uint64_t{16} << 20;
+// When the log is longer (6 to 44 bytes a row), a Checkpoint is due. Ever longer logs would save
+// 4 % of the work of a commit, but cost start and memory (docs/decisions/0009).
+inline constexpr uint64_t kLogBytesMax = uint64_t{8} << 20;
 
-// Owner: one thread at a time calls Commit, DropPart and Checkpoint; the rest may be called beside
-//        them by others.
-// Errors of all: Unavailable when the disk is full or refuses, with nothing of that call kept;
-//        Corrupt, naming the file; Exhausted beyond DuckDB's memory. After an error of Commit that
-//        is not Unavailable the file must be opened again.
+// Owner: one thread at a time. Parts may be called by others beside it.
+// Errors of all: Unavailable when the disk is full or refuses; Corrupt, naming the file; Exhausted
+//        beyond DuckDB's memory. After an error is_usable may be false: the file must be opened
+//        again then. Only after that it is known whether a commit that failed is there: next_commit
+//        says it, TakeBack removes it.
 class HotFile {
  public:
   // Makes the file when it is not there.
@@ -81,22 +80,31 @@ class HotFile {
 
   base::Result<void> Load(const HotLoad& load);
 
-  // Durable when it returns without an error: it is on disk, whole.
+  // Durable when it returns without an error: it is on disk, whole. Commits are numbered from 0 on;
+  // one of nothing is none.
   base::Result<void> Commit(const HotCommit& commit);
+  uint64_t next_commit() const;
+  // Removes this commit and all behind it. Part tables stay.
+  base::Result<void> TakeBack(uint64_t commit);
+
+  // Of the write-ahead log. It never gets shorter by itself, since a checkpoint that fails must not
+  // be mistaken for a commit that does.
+  uint64_t log_bytes() const;
 
   // Parts that have a table, in order.
   base::Result<std::vector<HotPart>> Parts();
 
-  // Writes the part's rows as SealRows of parquet_rows.h does. The table stays.
-  // Errors: besides, NotFound.
-  base::Result<uint64_t> SealPart(uint32_t part, const std::string& parquet_path);
   // Nothing happens when there is no such part.
   base::Result<void> DropPart(uint32_t part);
 
   // Moves what the write-ahead log holds into the file. Best after parts were dropped: then few
   // rows are left to move, and the file gives their room back.
+  // Errors: besides, Unavailable, with nothing tried, when the disk has no room for it: one that
+  //         fails leaves the file so large that nobody else has room.
   base::Result<void> Checkpoint();
+  // With a checkpoint, when there is room.
   base::Result<void> Close();
+  bool is_usable() const;
 
  private:
   class State;

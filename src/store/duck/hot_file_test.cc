@@ -130,14 +130,106 @@ TEST_F(HotFileTest, KeepsACommitWithoutRowsOrBatches) {
   EXPECT_EQ(loaded.ledger, (std::vector<std::string>{"\xff//1 2", "b/c/18446744073709551615 0"}));
 }
 
-TEST_F(HotFileTest, SealsADroppedPartForGood) {
+TEST_F(HotFileTest, TakesCommitsBack) {
+  const std::string path = folder_ / "hot.duckdb";
+  auto hot = Open(path);
+  for (uint32_t n = 0; n < 5; ++n) ASSERT_TRUE(CommitNumber(hot.get(), n).ok());
+  EXPECT_EQ(hot->next_commit(), 5U);
+  ASSERT_TRUE(hot->TakeBack(5).ok());
+  EXPECT_EQ(WholeCommits(Load(hot.get())), 5U);
+  ASSERT_TRUE(hot->TakeBack(2).ok());
+  EXPECT_EQ(hot->next_commit(), 2U);
+  EXPECT_EQ(WholeCommits(Load(hot.get())), 2U);
+  hot = nullptr;
+  hot = Open(path);
+  EXPECT_EQ(hot->next_commit(), 2U);
+  for (uint32_t n = 2; n < 7; ++n) ASSERT_TRUE(CommitNumber(hot.get(), n).ok());
+  EXPECT_EQ(WholeCommits(Load(hot.get())), 7U);
+}
+
+TEST_F(HotFileTest, RowsAloneAreACommitAndNothingIsNone) {
+  const std::string path = folder_ / "hot.duckdb";
+  auto hot = Open(path);
+  ASSERT_TRUE(hot->Commit({}).ok());
+  EXPECT_EQ(hot->next_commit(), 0U);
+  const RowValues rows = RowsOfCommit(0);
+  const PartRows part{4, rows.View()};
+  ASSERT_TRUE(hot->Commit({std::span(&part, 1), {}, {}, {}}).ok());
+  hot = nullptr;
+  hot = Open(path);
+  EXPECT_EQ(hot->next_commit(), 1U);
+  EXPECT_EQ(Load(hot.get()).parts[4], rows);
+  EXPECT_TRUE(Load(hot.get()).ledger.empty());
+}
+
+// More than memory holds, in one commit and in all.
+TEST_F(HotFileTest, TakesMoreThanItsMemory) {
+  const std::string path = folder_ / "hot.duckdb";
+  auto hot = Open(path);
+  RowValues rows;
+  std::minstd_rand random(5);
+  for (uint32_t i = 0; i < 1'500'000; ++i) {
+    rows.Add(static_cast<uint32_t>(random()), static_cast<uint32_t>(random()),
+             static_cast<uint32_t>(random()), i, static_cast<int64_t>(random()), i);
+  }
+  const PartRows part{1, rows.View()};
+  const auto committed = hot->Commit({std::span(&part, 1), {}, {}, {}});
+  ASSERT_TRUE(committed.ok()) << committed.error().message();
+  EXPECT_GT(hot->log_bytes(), kLogBytesMax);
+  const auto moved = hot->Checkpoint();
+  ASSERT_TRUE(moved.ok()) << moved.error().message();
+  EXPECT_LT(hot->log_bytes(), kLogBytesMax);
+  EXPECT_TRUE(Load(hot.get()).parts[1] == rows);
+}
+
+// Many services make a dictionary that is far larger than their rows, in few large values.
+TEST_F(HotFileTest, ADictionaryLargerThanItsMemoryIsLoadedAndMoved) {
+  const std::string path = folder_ / "hot.duckdb";
+  auto hot = Open(path);
+  std::minstd_rand random(7);
+  uint64_t bytes = 0;
+  constexpr size_t kSizes[] = {20'000, 110'000, 290'000, 413'000};
+  for (uint32_t n = 0; bytes < 60'000'000 || hot->log_bytes() < kLogBytesMax * 6 / 5; ++n) {
+    std::vector<uint8_t> dictionary(kSizes[random() % std::size(kSizes)]);
+    for (uint8_t& byte : dictionary) byte = static_cast<uint8_t>(random() >> 8);
+    const auto committed = hot->Commit({{}, dictionary, {}, {}});
+    ASSERT_TRUE(committed.ok()) << committed.error().message();
+    bytes += dictionary.size();
+    if (bytes < 60'000'000 && hot->log_bytes() > kLogBytesMax) {
+      const auto moved = hot->Checkpoint();
+      ASSERT_TRUE(moved.ok()) << bytes << ": " << moved.error().message();
+    }
+  }
+  // As after a kill: the log is read again.
+  const std::string copy = folder_ / "copy.duckdb";
+  std::filesystem::copy_file(path, copy);
+  std::filesystem::copy_file(path + ".wal", copy + ".wal");
+  auto again = HotFile::Open(*db_, copy);
+  ASSERT_TRUE(again.ok()) << again.error().message();
+  uint64_t loaded = 0;
+  const HotLoad load = {.state = [](Bytes) { return Result<void>(); },
+                        .dictionary =
+                            [&loaded](Bytes delta) {
+                              loaded += delta.size();
+                              return Result<void>();
+                            },
+                        .ledger = [](const LedgerRow&) { return Result<void>(); },
+                        .rows = [](uint32_t, const RowColumns&) { return Result<void>(); }};
+  const auto done = (*again)->Load(load);
+  ASSERT_TRUE(done.ok()) << done.error().message();
+  EXPECT_EQ(loaded, bytes);
+  const auto moved = (*again)->Checkpoint();
+  EXPECT_TRUE(moved.ok()) << moved.error().message();
+}
+
+TEST_F(HotFileTest, DropsAPartForGood) {
   const std::string path = folder_ / "hot.duckdb";
   auto hot = Open(path);
   for (uint32_t n = 0; n < 9; ++n) ASSERT_TRUE(CommitNumber(hot.get(), n).ok());
-  auto sealed = hot->SealPart(1, folder_ / "seg.parquet");
-  ASSERT_TRUE(sealed.ok()) << sealed.error().message();
-  EXPECT_EQ(*sealed, Load(hot.get()).parts[1].type.size());
-  EXPECT_EQ(hot->SealPart(7, folder_ / "none.parquet").error().code(), ErrorCode::kNotFound);
+  auto before = hot->Parts();
+  ASSERT_TRUE(before.ok());
+  ASSERT_EQ(before->size(), 3U);
+  EXPECT_EQ((*before)[1].rows, Load(hot.get()).parts[1].type.size());
   ASSERT_TRUE(hot->DropPart(1).ok());
   ASSERT_TRUE(hot->DropPart(1).ok());
   ASSERT_TRUE(hot->Checkpoint().ok());
@@ -205,7 +297,7 @@ TEST_F(HotFileTest, RefusesAnotherSchemaVersion) {
     auto connection = Connection::Open(*instance);
     ASSERT_TRUE(connection.ok());
     for (const std::string& sql : {"ATTACH " + SqlText(path) + " AS other",
-                                   std::string("UPDATE other.main.meta SET schema_version = 2"),
+                                   std::string("UPDATE other.main.meta SET schema_version = 3"),
                                    std::string("DETACH other")}) {
       ASSERT_TRUE((*connection)->Run(sql, "").ok()) << sql;
     }
@@ -213,7 +305,7 @@ TEST_F(HotFileTest, RefusesAnotherSchemaVersion) {
   auto hot = HotFile::Open(*db_, path);
   ASSERT_FALSE(hot.ok());
   EXPECT_EQ(hot.error().code(), ErrorCode::kUnsupported);
-  EXPECT_NE(hot.error().message().find("schema version 2"), std::string::npos);
+  EXPECT_NE(hot.error().message().find("schema version 3"), std::string::npos);
 }
 
 // What becomes of a damaged file: 0 = all is there, 1 = only a first part of the commits, 2 = an
@@ -286,9 +378,19 @@ TEST_F(HotFileTest, AFullDiskRefusesACommitAndLosesNone) {
     EXPECT_FALSE(outcome.ok());
     if (!outcome.ok()) {
       EXPECT_EQ(outcome.error().code(), ErrorCode::kUnavailable) << outcome.error().message();
-      // Still refused, and reading still works.
-      EXPECT_FALSE(CommitNumber(hot.get(), done).ok());
+      EXPECT_FALSE(hot->is_usable());
+      // Opened again, it is still refused, and reading still works.
+      hot = nullptr;
+      hot = Open(disk + "/hot.duckdb");
+      ASSERT_NE(hot, nullptr);
+      EXPECT_EQ(hot->next_commit(), done);
       EXPECT_EQ(WholeCommits(Load(hot.get())), done);
+      EXPECT_EQ(hot->Checkpoint().error().code(), ErrorCode::kUnavailable);
+      EXPECT_TRUE(hot->is_usable());
+      EXPECT_FALSE(CommitNumber(hot.get(), done).ok());
+      hot = nullptr;
+      hot = Open(disk + "/hot.duckdb");
+      ASSERT_NE(hot, nullptr);
     }
     EXPECT_EQ(::mount("none", disk.c_str(), "tmpfs", MS_REMOUNT, "size=60m"), 0);
     const auto again = CommitNumber(hot.get(), done);

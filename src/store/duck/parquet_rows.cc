@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "src/store/duck/duck_handles.h"
+#include "src/store/duck/parquet_scan.h"
 #include "src/store/duck/row_chunk.h"
+#include "src/store/duck/row_scan.h"
 
 namespace vesta::store::duck {
 namespace {
@@ -17,37 +19,6 @@ using base::Result;
 
 // Longer lists are not sent as text: DuckDB reads from the least to the greatest, and we filter.
 constexpr size_t kListedSeriesMax = 16;
-
-// Rows on their way into a file: a table of the connection, so that what memory cannot hold is
-// spilled.
-class RowTable {
- public:
-  static Result<std::unique_ptr<RowTable>> Make(const DuckDb& db, const std::string& subject) {
-    ASSIGN_OR_RETURN(std::shared_ptr<DuckInstance> instance, db.state().Instance());
-    ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, Connection::Open(std::move(instance)));
-    std::string create = CreateRowTable("sealing");
-    create.insert(std::string_view("CREATE").size(), " TEMP");
-    RETURN_IF_ERROR(connection->Run(create, subject));
-    ASSIGN_OR_RETURN(
-        std::unique_ptr<Appender> appender,
-        Appender::Open(connection.get(), "temp", "sealing", RowColumnTypes(), subject));
-    return std::unique_ptr<RowTable>(new RowTable(std::move(connection), std::move(appender)));
-  }
-
-  Result<void> Append(const RowColumns& rows) { return AppendRows(appender_.get(), rows); }
-
-  Result<uint64_t> Write(const std::string& path, const std::atomic<bool>* cancelled) {
-    RETURN_IF_ERROR(appender_->Flush());
-    return CopySorted(connection_.get(), "FROM temp.sealing", path, cancelled);
-  }
-
- private:
-  RowTable(std::unique_ptr<Connection> connection, std::unique_ptr<Appender> appender)
-      : connection_(std::move(connection)), appender_(std::move(appender)) {}
-
-  std::unique_ptr<Connection> connection_;
-  std::unique_ptr<Appender> appender_;
-};
 
 // Gives ids their new numbers; keeps the memory for the next rows.
 class IdMapping {
@@ -74,44 +45,86 @@ bool HasMapping(const CompactInput& input) {
          !input.stack.empty();
 }
 
-// Streams a file through `each`, which gets all columns.
-Result<void> EachChunk(const DuckDb& db, const std::string& path,
-                       const std::atomic<bool>* cancelled, const RowSink& each) {
-  ASSIGN_OR_RETURN(std::shared_ptr<DuckInstance> instance, db.state().Instance());
-  ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
-                   Connection::Open(std::move(instance)));
-  ReadLimits limits;
-  limits.cancelled = cancelled;
-  ASSIGN_OR_RETURN(ResultStream stream,
-                   connection->Query("SELECT " + RowColumnList(kAllColumns) +
-                                         " FROM read_parquet(" + SqlReadPath(path) + ")",
-                                     path, limits));
-  RETURN_IF_ERROR(CheckRowTypes(&stream, kAllColumns, path));
-  for (;;) {
-    ASSIGN_OR_RETURN(const std::unique_ptr<Chunk> chunk, stream.Next());
-    if (chunk == nullptr) return {};
-    RETURN_IF_ERROR(each(ViewRows(*chunk, kAllColumns)));
+// A file, chunk by chunk, with all columns.
+class RowChunks {
+ public:
+  static Result<RowChunks> Open(const DuckDb& db, const std::string& path,
+                                const std::atomic<bool>* cancelled) {
+    ASSIGN_OR_RETURN(std::shared_ptr<DuckInstance> instance, db.state().Instance());
+    ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, Connection::Open(std::move(instance)));
+    ReadLimits limits;
+    limits.cancelled = cancelled;
+    ASSIGN_OR_RETURN(ResultStream stream, connection->Query("SELECT " + RowColumnList(kAllColumns) +
+                                                                " FROM " + ScanParquet(path),
+                                                            path, limits));
+    RETURN_IF_ERROR(CheckRowTypes(&stream, kAllColumns, path));
+    return RowChunks(std::move(connection), std::move(stream));
   }
-}
+  // No rows = the end. They live until the next call.
+  Result<RowColumns> Next() {
+    ASSIGN_OR_RETURN(chunk_, stream_.Next());
+    if (chunk_ == nullptr) return RowColumns{};
+    return ViewRows(*chunk_, kAllColumns);
+  }
 
-Result<uint64_t> CompactMapped(const DuckDb& db, std::span<const CompactInput> inputs,
-                               const std::string& path, const std::atomic<bool>* cancelled) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<RowTable> table, RowTable::Make(db, path));
-  IdMapping type;
-  IdMapping series;
-  IdMapping task;
-  IdMapping stack;
-  for (const CompactInput& input : inputs) {
-    RETURN_IF_ERROR(EachChunk(db, input.path, cancelled, [&](RowColumns rows) -> Result<void> {
-      if (!type.Apply(input.type, &rows.type) || !series.Apply(input.series, &rows.series) ||
-          !task.Apply(input.task, &rows.task) || !stack.Apply(input.stack, &rows.stack)) {
+ private:
+  RowChunks(std::unique_ptr<Connection> connection, ResultStream stream)
+      : connection_(std::move(connection)), stream_(std::move(stream)) {}
+  std::unique_ptr<Connection> connection_;
+  ResultStream stream_;
+  std::unique_ptr<Chunk> chunk_;
+};
+
+// The rows of several files, one after the other, with their new numbers.
+class MappedRows {
+ public:
+  MappedRows(const DuckDb& db, std::span<const CompactInput> inputs,
+             const std::atomic<bool>* cancelled)
+      : db_(db), inputs_(inputs), cancelled_(cancelled) {}
+
+  Result<RowColumns> Next() {
+    for (;;) {
+      if (!chunks_) {
+        if (at_ == inputs_.size()) return RowColumns{};
+        ASSIGN_OR_RETURN(RowChunks chunks, RowChunks::Open(db_, inputs_[at_].path, cancelled_));
+        chunks_.emplace(std::move(chunks));
+      }
+      ASSIGN_OR_RETURN(RowColumns rows, chunks_->Next());
+      if (rows.row_count == 0) {
+        chunks_.reset();
+        ++at_;
+        continue;
+      }
+      const CompactInput& input = inputs_[at_];
+      if (!type_.Apply(input.type, &rows.type) || !series_.Apply(input.series, &rows.series) ||
+          !task_.Apply(input.task, &rows.task) || !stack_.Apply(input.stack, &rows.stack)) {
         return Error(ErrorCode::kCorrupt,
                      input.path + ": has an id that its dictionary does not have");
       }
-      return table->Append(rows);
-    }));
+      return rows;
+    }
   }
-  return table->Write(path, cancelled);
+
+ private:
+  const DuckDb& db_;
+  std::span<const CompactInput> inputs_;
+  const std::atomic<bool>* cancelled_;
+  size_t at_ = 0;
+  std::optional<RowChunks> chunks_;  // of inputs_[at_]
+  IdMapping type_, series_, task_, stack_;
+};
+
+Result<uint64_t> CompactMapped(const DuckDb& db, std::span<const CompactInput> inputs,
+                               const std::string& path, const std::atomic<bool>* cancelled) {
+  ASSIGN_OR_RETURN(std::shared_ptr<DuckInstance> instance, db.state().Instance());
+  ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
+                   Connection::Open(std::move(instance)));
+  MappedRows rows(db, inputs, cancelled);
+  const RowSource next = [&rows] { return rows.Next(); };
+  RowScan scan(next);
+  auto written = CopySorted(connection.get(), "FROM " + scan.Sql(), path, cancelled);
+  RETURN_IF_ERROR(scan.TakeError());
+  return written;
 }
 
 std::string NumberList(std::span<const uint32_t> numbers) {
@@ -186,11 +199,14 @@ class SeriesFilter {
 
 }  // namespace
 
-Result<uint64_t> SealRows(const DuckDb& db, std::span<const RowColumns> rows,
-                          const std::string& path) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<RowTable> table, RowTable::Make(db, path));
-  for (const RowColumns& columns : rows) RETURN_IF_ERROR(table->Append(columns));
-  return table->Write(path, nullptr);
+Result<uint64_t> SealRows(const DuckDb& db, const RowSource& rows, const std::string& path) {
+  ASSIGN_OR_RETURN(std::shared_ptr<DuckInstance> instance, db.state().Instance());
+  ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
+                   Connection::Open(std::move(instance)));
+  RowScan scan(rows);
+  auto written = CopyRows(connection.get(), "FROM " + scan.Sql(), path, nullptr);
+  RETURN_IF_ERROR(scan.TakeError());
+  return written;
 }
 
 Result<uint64_t> CompactRows(const DuckDb& db, std::span<const CompactInput> inputs,
@@ -201,20 +217,19 @@ Result<uint64_t> CompactRows(const DuckDb& db, std::span<const CompactInput> inp
   ASSIGN_OR_RETURN(std::shared_ptr<DuckInstance> instance, db.state().Instance());
   ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
                    Connection::Open(std::move(instance)));
-  std::string files;
-  for (const CompactInput& input : inputs) {
-    if (!files.empty()) files += ", ";
-    files += SqlReadPath(input.path);
-  }
-  auto written =
-      CopySorted(connection.get(),
-                 "SELECT " + RowColumnList(kAllColumns) + " FROM read_parquet([" + files + "])",
-                 path, cancelled);
+  std::vector<std::string> files;
+  for (const CompactInput& input : inputs) files.push_back(input.path);
+  auto written = CopySorted(connection.get(),
+                            "SELECT " + RowColumnList(kAllColumns) + " FROM " + ScanParquet(files),
+                            path, cancelled);
   if (written.ok() || written.error().code() != ErrorCode::kCorrupt) return written;
   // Which of them it was decides what is set aside.
   for (const CompactInput& input : inputs) {
-    RETURN_IF_ERROR(
-        EachChunk(db, input.path, cancelled, [](const RowColumns&) -> Result<void> { return {}; }));
+    ASSIGN_OR_RETURN(RowChunks chunks, RowChunks::Open(db, input.path, cancelled));
+    for (;;) {
+      ASSIGN_OR_RETURN(const RowColumns rows, chunks.Next());
+      if (rows.row_count == 0) break;
+    }
   }
   return written;
 }
@@ -272,8 +287,8 @@ Result<void> ReadRows(const DuckDb& db, const ParquetRead& read, const RowSink& 
   if (is_filtered) filter.emplace(read.series);
   const uint32_t columns = read.columns | (is_filtered ? kSeriesColumn : 0U);
   ASSIGN_OR_RETURN(ResultStream stream,
-                   connection->Query("SELECT " + RowColumnList(columns) + " FROM read_parquet(" +
-                                         SqlReadPath(read.path) + ")" + Condition(read),
+                   connection->Query("SELECT " + RowColumnList(columns) + " FROM " +
+                                         ScanParquet(read.path) + Condition(read),
                                      read.path, read.limits));
   RETURN_IF_ERROR(CheckRowTypes(&stream, columns, read.path));
   for (;;) {

@@ -20,9 +20,13 @@ namespace vesta::store::duck {
 
 using RowSink = std::function<base::Result<void>(const RowColumns&)>;
 
-// Sorts and writes rows from memory, synced to disk. Units: returns the rows written.
-base::Result<uint64_t> SealRows(const DuckDb& db, std::span<const RowColumns> rows,
-                                const std::string& path);
+// The next rows, all columns; none = the end. Views live until the next call.
+using RowSource = std::function<base::Result<RowColumns>()>;
+
+// Writes rows that come in the file's order, synced to disk. Units: returns the rows written.
+// Cost:   memory for one row group, 6 MB.
+// Errors: besides, what `rows` returns.
+base::Result<uint64_t> SealRows(const DuckDb& db, const RowSource& rows, const std::string& path);
 
 // A sorted file, and what its ids become: id -> element. Empty = they stay.
 struct CompactInput {

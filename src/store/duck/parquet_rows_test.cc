@@ -71,12 +71,31 @@ class ParquetRowsTest : public testing::Test {
     EXPECT_TRUE(done.ok()) << done.error().message();
     return rows;
   }
+  // Sorted by way of a compaction.
   std::string Seal(const RowValues& rows, const std::string& name) {
-    const RowColumns view = rows.View();
-    auto sealed = SealRows(*db_, std::span(&view, 1), folder_ / name);
+    const std::string unsorted = folder_ / "unsorted.parquet";
+    auto sealed = SealAsTheyAre(rows, unsorted);
     EXPECT_TRUE(sealed.ok()) << sealed.error().message();
     EXPECT_EQ(*sealed, rows.type.size());
+    const CompactInput input = {unsorted, {}, {}, {}, {}};
+    auto sorted = CompactRows(*db_, std::span(&input, 1), folder_ / name);
+    EXPECT_TRUE(sorted.ok()) << sorted.error().message();
     return folder_ / name;
+  }
+  // In two pieces.
+  Result<uint64_t> SealAsTheyAre(const RowValues& rows, const std::string& path) {
+    RowValues halves[3];  // the last one is the end
+    for (size_t i = 0; i < rows.type.size(); ++i) {
+      RowValues& half = halves[2 * i < rows.type.size() ? 0 : 1];
+      half.Add(rows.type[i], rows.series[i], rows.task[i], rows.stack[i], rows.time[i],
+               rows.value[i]);
+      half.weight.back() = rows.weight[i];
+      half.count.back() = rows.count[i];
+    }
+    size_t next = 0;
+    return SealRows(
+        *db_, [&]() -> Result<RowColumns> { return halves[std::min<size_t>(next++, 2)].View(); },
+        path);
   }
   ParquetRead ReadAllOf(const std::string& path) {
     ParquetRead read;
@@ -90,6 +109,24 @@ class ParquetRowsTest : public testing::Test {
   std::unique_ptr<DuckDb> db_ = OpenTestDb(folder_);
   const std::vector<uint32_t> all_types_ = {0, 1, 2};
 };
+
+TEST_F(ParquetRowsTest, RowsAreSealedInTheOrderInWhichTheyCome) {
+  const RowValues rows = RandomRows(5'000, 20, 9);
+  const std::string path = folder_ / "sealed.parquet";
+  auto sealed = SealAsTheyAre(rows, path);
+  ASSERT_TRUE(sealed.ok()) << sealed.error().message();
+  EXPECT_EQ(Read(ReadAllOf(path)), rows);
+}
+
+TEST_F(ParquetRowsTest, ASourceThatFailsIsItsError) {
+  const auto sealed = SealRows(
+      *db_,
+      []() -> Result<RowColumns> { return base::Error(ErrorCode::kExhausted, "no rows today"); },
+      folder_ / "none.parquet");
+  ASSERT_FALSE(sealed.ok());
+  EXPECT_EQ(sealed.error().code(), ErrorCode::kExhausted);
+  EXPECT_EQ(sealed.error().message(), "no rows today");
+}
 
 TEST_F(ParquetRowsTest, EveryReadEqualsAFilterOfTheRows) {
   const RowValues rows = RandomRows(130000, 500, 1);
@@ -198,6 +235,9 @@ TEST_F(ParquetRowsTest, CompactsWithNewIds) {
   }
   EXPECT_EQ(Settled(Read(ReadAllOf(folder_ / "rows.parquet"))), Settled(expected));
   const CompactInput beyond[] = {{folder_ / "b.parquet", {}, std::span(series).first(5), {}, {}}};
+  const std::atomic<bool> cancelled = true;
+  EXPECT_EQ(CompactRows(*db_, inputs, folder_ / "no.parquet", &cancelled).error().code(),
+            ErrorCode::kUnavailable);
   auto refused = CompactRows(*db_, beyond, folder_ / "no.parquet");
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code(), ErrorCode::kCorrupt);
@@ -265,8 +305,7 @@ TEST_F(ParquetRowsTest, AFullDiskIsUnavailable) {
   std::filesystem::create_directory(disk);
   if (::mount("none", disk.c_str(), "tmpfs", 0, "size=100k") != 0) GTEST_SKIP() << "needs root";
   const RowValues rows = RandomRows(100000, 300, 6);
-  const RowColumns view = rows.View();
-  auto sealed = SealRows(*db_, std::span(&view, 1), disk + "/a.parquet");
+  auto sealed = SealAsTheyAre(rows, disk + "/a.parquet");
   EXPECT_EQ(::umount(disk.c_str()), 0);
   ASSERT_FALSE(sealed.ok());
   EXPECT_EQ(sealed.error().code(), ErrorCode::kUnavailable) << sealed.error().message();

@@ -20,6 +20,8 @@ enum class ColumnKind { kU32, kI64, kU64, kF32, kBool, kString, kU32List };
 struct ColumnSpec {
   std::string name;  // [a-z0-9_]+
   ColumnKind kind = ColumnKind::kU32;
+  // Another column of the table and this kind: where it has the same value, the file has NULL here.
+  std::string null_as = {};
 };
 
 // Shape: row i = values[ends[i - 1], ends[i]), from 0 for the first one.
@@ -61,7 +63,8 @@ using TableSink =
     std::function<base::Result<void>(size_t row_count, std::span<const ColumnValues> columns)>;
 
 // Gives the rows in order, in pieces; views live until the sink returns.
-// Errors: besides, Corrupt when the file lacks a column, has it with another type or has a NULL.
+// Errors: besides, Corrupt when the file lacks a column, has it with another type or has a NULL
+//         that means nothing.
 base::Result<void> ReadParquetTable(const DuckDb& db, const std::string& path,
                                     std::span<const ColumnSpec> columns, const TableSink& sink);
 

@@ -1,10 +1,5 @@
 #include "src/store/duck/row_chunk.h"
 
-#include <algorithm>
-#include <cstring>
-
-#include "src/base/check.h"
-
 namespace vesta::store::duck {
 namespace {
 
@@ -13,25 +8,11 @@ using base::ErrorCode;
 using base::Result;
 
 template <typename T>
-void CopyColumn(Chunk* chunk, size_t column, std::span<const T> values, size_t from, size_t count) {
-  std::memcpy(chunk->writable<T>(column), values.data() + from, count * sizeof(T));
-}
-
-template <typename T>
 std::span<const T> ViewColumn(const Chunk& chunk, size_t column) {
   return {chunk.values<T>(column), chunk.row_count()};
 }
 
 }  // namespace
-
-std::string CreateRowTable(const std::string& name) {
-  std::string sql = "CREATE TABLE " + name + "(";
-  for (const RowColumn& column : kRowColumns) {
-    if (&column != kRowColumns.data()) sql += ", ";
-    sql += std::string("\"") + column.name + "\" " + column.sql_type + " NOT NULL";
-  }
-  return sql + ")";
-}
 
 std::string RowColumnList(uint32_t columns) {
   std::string list;
@@ -41,34 +22,6 @@ std::string RowColumnList(uint32_t columns) {
     list += std::string("\"") + kRowColumns[i].name + "\"";
   }
   return list;
-}
-
-std::vector<duckdb_type> RowColumnTypes() {
-  std::vector<duckdb_type> types;
-  for (const RowColumn& column : kRowColumns) types.push_back(column.type);
-  return types;
-}
-
-Result<void> AppendRows(Appender* appender, const RowColumns& rows) {
-  CHECK(rows.type.size() == rows.row_count && rows.series.size() == rows.row_count &&
-        rows.task.size() == rows.row_count && rows.stack.size() == rows.row_count &&
-        rows.time_unix_ms.size() == rows.row_count && rows.value.size() == rows.row_count &&
-        rows.count.size() == rows.row_count && rows.weight.size() == rows.row_count);
-  for (size_t from = 0; from < rows.row_count;) {
-    const size_t count = std::min(appender->capacity(), rows.row_count - from);
-    Chunk* chunk = &appender->chunk();
-    CopyColumn(chunk, 0, rows.type, from, count);
-    CopyColumn(chunk, 1, rows.series, from, count);
-    CopyColumn(chunk, 2, rows.task, from, count);
-    CopyColumn(chunk, 3, rows.stack, from, count);
-    CopyColumn(chunk, 4, rows.time_unix_ms, from, count);
-    CopyColumn(chunk, 5, rows.value, from, count);
-    CopyColumn(chunk, 6, rows.count, from, count);
-    CopyColumn(chunk, 7, rows.weight, from, count);
-    RETURN_IF_ERROR(appender->AppendChunk(count));
-    from += count;
-  }
-  return {};
 }
 
 RowColumns ViewRows(const Chunk& chunk, uint32_t columns) {
@@ -100,9 +53,14 @@ Result<void> CheckRowTypes(ResultStream* stream, uint32_t columns, const std::st
 
 Result<uint64_t> CopySorted(Connection* connection, const std::string& query,
                             const std::string& path, const std::atomic<bool>* cancelled) {
+  return CopyRows(connection, query + " ORDER BY \"type\", series, task, time_unix_ms, stack", path,
+                  cancelled);
+}
+
+Result<uint64_t> CopyRows(Connection* connection, const std::string& query, const std::string& path,
+                          const std::atomic<bool>* cancelled) {
   const std::string sql =
-      "COPY (" + query + " ORDER BY \"type\", series, task, time_unix_ms, stack) TO " +
-      SqlText(path) +
+      "COPY (" + query + ") TO " + SqlText(path) +
       " (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2, ROW_GROUP_SIZE 122880,"
       " USE_TMP_FILE false)";
   ReadLimits limits;

@@ -20,6 +20,10 @@ constexpr int kLevel = 3;
 // A plane of so many bytes is worth statistics of its own, which cost about 100 bytes.
 constexpr size_t kSplitBytes = 512;
 constexpr size_t kRawBytesMax = size_t{512} << 20;
+// Readers allocate no more than this for a block of so many bytes, whatever it says of itself.
+constexpr size_t kRawBytesFree = size_t{1} << 20;
+constexpr size_t kRatioMax = 1024;
+constexpr uint32_t kSkippableMagic = 0x184d2a50;  // of a frame that zstd passes over
 
 // The k with values = k x before, or 0.
 uint64_t Multiple(std::span<const uint64_t> values, std::span<const uint64_t> before) {
@@ -31,6 +35,19 @@ uint64_t Multiple(std::span<const uint64_t> values, std::span<const uint64_t> be
     if (values[i] != k * before[i]) return 0;
   }
   return k;
+}
+
+size_t PackedBytesMin(size_t raw_bytes) {
+  return raw_bytes <= kRawBytesFree ? 0 : (raw_bytes - kRawBytesFree + kRatioMax - 1) / kRatioMax;
+}
+
+// A frame without content behind the one that there is.
+void MakeLonger(size_t by, std::vector<std::byte>* file) {
+  const uint32_t head[2] = {kSkippableMagic,
+                            static_cast<uint32_t>(by - std::min(by, sizeof(head)))};
+  const auto* bytes = reinterpret_cast<const std::byte*>(head);
+  file->insert(file->end(), bytes, bytes + sizeof(head));
+  file->resize(file->size() + head[1]);
 }
 
 template <unsigned kWidth, typename T>
@@ -193,19 +210,24 @@ BlockRef BlockPacker::Append(const ColumnWriter& columns, uint32_t rows,
   for (const size_t split : columns.splits()) pack(split, ZSTD_e_flush);
   pack(raw.size(), ZSTD_e_end);
   file->resize(offset + out.pos);
-  return {offset, static_cast<uint32_t>(out.pos), rows, Checksum(file->data() + offset, out.pos)};
+  if (const size_t least = PackedBytesMin(raw.size()); out.pos < least)
+    MakeLonger(least - out.pos, file);
+  const size_t bytes = file->size() - offset;
+  return {offset, static_cast<uint32_t>(bytes), rows, Checksum(file->data() + offset, bytes)};
 }
 
-base::Result<RawBlock> ReadBlock(std::span<const std::byte> file, const BlockRef& block) {
+base::Result<RawBlock> ReadBlock(const base::ByteSource& file, const BlockRef& block) {
   const std::string where = "block at byte " + std::to_string(block.offset);
-  if (block.offset > file.size() || block.bytes > file.size() - block.offset)
-    return base::Error(base::ErrorCode::kCorrupt, where + " is outside of the file");
-  const auto packed = file.subspan(static_cast<size_t>(block.offset), block.bytes);
+  auto read = file.Read(block.offset, block.bytes);
+  if (!read.ok()) return std::move(read).error().Context(where);
+  const std::vector<std::byte>& packed = *read;
   if (Checksum(packed.data(), packed.size()) != block.checksum)
     return base::Error(base::ErrorCode::kCorrupt, where + " has a wrong checksum");
   const unsigned long long bytes = ZSTD_getFrameContentSize(packed.data(), packed.size());
   if (bytes > kRawBytesMax)  // the two values for errors are larger still
     return base::Error(base::ErrorCode::kCorrupt, where + " does not say its size");
+  if (PackedBytesMin(static_cast<size_t>(bytes)) > packed.size())
+    return base::Error(base::ErrorCode::kCorrupt, where + " is too short for its size");
   RawBlock raw;
   raw.bytes = static_cast<size_t>(bytes);
   raw.data = std::make_unique_for_overwrite<std::byte[]>(raw.bytes);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "src/base/byte_reader.h"
+#include "src/base/byte_source.h"
 #include "src/base/result.h"
 
 namespace vesta::store::index {
@@ -110,7 +111,8 @@ class BlockPacker {
  public:
   BlockPacker();
   ~BlockPacker();
-  // Appends what the columns hold to the file; the rows are only noted.
+  // Appends what the columns hold to the file; the rows are only noted. What packs better than
+  // readers let pass is made longer.
   BlockRef Append(const ColumnWriter& columns, uint32_t rows, std::vector<std::byte>* file);
 
  private:
@@ -123,8 +125,10 @@ struct RawBlock {
   size_t bytes = 0;
   std::span<const std::byte> span() const { return {data.get(), bytes}; }
 };
-// Errors: Corrupt: outside of the file, a wrong checksum, or not what zstd wrote.
-base::Result<RawBlock> ReadBlock(std::span<const std::byte> file, const BlockRef& block);
+// Cost:   never more memory than 1 MiB + 1,024 x the bytes of the block.
+// Errors: Corrupt: outside of the file, a wrong checksum, or not what zstd wrote; Unavailable when
+//         the file cannot be read there.
+base::Result<RawBlock> ReadBlock(const base::ByteSource& file, const BlockRef& block);
 
 uint64_t Checksum(const void* data, size_t bytes);
 

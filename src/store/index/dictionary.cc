@@ -120,6 +120,8 @@ size_t Dictionary::memory_bytes() const {
   return bytes;
 }
 
+void Dictionary::DropIndexes() { indexes_.reset(); }
+
 const char* Dictionary::KeepText(std::string_view text) {
   constexpr size_t kChunkBytes = 64 << 10;
   if (text.empty()) return "";

@@ -71,6 +71,9 @@ class Dictionary final : public Names, public Callables, public NodeSource {
 
   DictionaryMarks marks() const;
   size_t memory_bytes() const;
+  // What finding equal content takes goes, a third of the memory; the next Intern makes it again.
+  // Owner: for the thread that interns.
+  void DropIndexes();
 
   // The rows [first, first + count) of a table, added to the (empty) table of `rows`.
   void CopyRows(Table table, uint32_t first, uint32_t count, DictionaryRows* rows) const;
@@ -81,7 +84,12 @@ class Dictionary final : public Names, public Callables, public NodeSource {
 
   // All rows from `since` on, so that a dictionary that has just those before can catch up.
   // Cost: proportional to what is new; empty when nothing is.
-  std::vector<uint8_t> EncodeDelta(const DictionaryMarks& since) const;
+  std::vector<uint8_t> EncodeDelta(const DictionaryMarks& since) const {
+    return EncodeDelta(since, marks());
+  }
+  // Up to `until`, which is not beyond marks(); for any thread that has seen them.
+  std::vector<uint8_t> EncodeDelta(const DictionaryMarks& since,
+                                   const DictionaryMarks& until) const;
   // Errors: Corrupt, naming the table: a wrong checksum, a delta that does not begin where this
   //         dictionary ends, an id that does not exist. Nothing has changed then.
   base::Result<void> ApplyDelta(std::span<const uint8_t> delta);

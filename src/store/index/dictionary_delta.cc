@@ -18,21 +18,21 @@ base::Error Bad(const std::string& what) {
 
 }  // namespace
 
-std::vector<uint8_t> Dictionary::EncodeDelta(const DictionaryMarks& since) const {
-  const DictionaryMarks now = marks();
-  if (now == since) return {};
+std::vector<uint8_t> Dictionary::EncodeDelta(const DictionaryMarks& since,
+                                             const DictionaryMarks& until) const {
+  if (until == since) return {};
   ColumnWriter writer;
   writer.PutBytes(kMagic.data(), kMagic.size());
   for (size_t i = 0; i < kTableCount; ++i) writer.PutNumber(since.of(static_cast<Table>(i)));
   for (size_t i = 0; i < kTableCount; ++i) {
     const auto table = static_cast<Table>(i);
-    CHECK(since.of(table) <= now.of(table));
-    writer.PutNumber(now.of(table) - since.of(table));
+    CHECK(since.of(table) <= until.of(table));
+    writer.PutNumber(until.of(table) - since.of(table));
   }
   for (size_t i = 0; i < kTableCount; ++i) {
     const auto table = static_cast<Table>(i);
     const uint32_t first = since.of(table);
-    const uint32_t count = now.of(table) - first;
+    const uint32_t count = until.of(table) - first;
     if (count == 0) continue;
     DictionaryRows rows;
     CopyRows(table, first, count, &rows);

@@ -45,13 +45,15 @@ base::Error Bad(const char* table, uint64_t row, const char* what) {
 
 }  // namespace
 
-base::Result<void> ForEachRow(const Dictionary& dictionary, const TableRows<StackTable>& sink) {
+base::Result<void> ForEachRow(const Dictionary& dictionary, const TableRows<StackTable>& sink,
+                              const NodeOrder* order) {
   return InPieces(dictionary.marks().nodes, [&](uint32_t first, uint32_t behind) {
     std::vector<uint32_t> stack, parent, frame;
     for (uint32_t id = first; id < behind; ++id) {
       stack.push_back(id);
-      parent.push_back(dictionary.node(id).parent);
-      frame.push_back(dictionary.node(id).frame);
+      const TrieNode& node = dictionary.node(order == nullptr ? id : order->node[id]);
+      parent.push_back(order == nullptr ? node.parent : order->number[node.parent]);
+      frame.push_back(node.frame);
     }
     return sink({stack, parent, frame});
   });

@@ -8,6 +8,7 @@
 
 #include "src/base/result.h"
 #include "src/store/index/dictionary.h"
+#include "src/store/index/node_order.h"
 
 namespace vesta::store::index {
 
@@ -52,7 +53,9 @@ using TableRows = std::function<base::Result<void>(const Table&)>;
 
 // Gives all rows of a table, in order, in pieces; the spans live until the sink returns.
 // Units: text is UTF-8; a byte that is not becomes U+FFFD.
-base::Result<void> ForEachRow(const Dictionary& dictionary, const TableRows<StackTable>& sink);
+// Stacks under the numbers of `order`, if there is one.
+base::Result<void> ForEachRow(const Dictionary& dictionary, const TableRows<StackTable>& sink,
+                              const NodeOrder* order = nullptr);
 base::Result<void> ForEachRow(const Dictionary& dictionary, const TableRows<FrameTable>& sink);
 base::Result<void> ForEachRow(const Dictionary& dictionary, const TableRows<FrameLineTable>& sink);
 base::Result<void> ForEachRow(const Dictionary& dictionary, const TableRows<FunctionTable>& sink);

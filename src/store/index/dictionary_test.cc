@@ -10,9 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "src/profile/id_index.h"
 #include "src/store/callable_hash.h"
 #include "src/store/index/batch_interner.h"
 #include "src/store/index/index_for_test.h"
+#include "src/store/index/row_index.h"
 
 namespace vesta::store::index {
 namespace {
@@ -187,6 +189,7 @@ TEST_F(DictionaryTest, AnIdThatDoesNotExistIsCorrupt) {
 TEST_F(DictionaryTest, DeltasRebuildItAndTheCopyGivesTheSameIds) {
   Dictionary copy;
   DictionaryMarks since = copy.marks();
+  DictionaryMarks first;
   for (uint32_t round = 0; round < 4; ++round) {
     for (uint32_t number = 0; number < 3; ++number)
       Push(Service(number, ServiceShape{}), 10 * round + number);
@@ -198,9 +201,16 @@ TEST_F(DictionaryTest, DeltasRebuildItAndTheCopyGivesTheSameIds) {
     ASSERT_TRUE(applied.ok()) << applied.error().message();
     ASSERT_EQ(copy.marks(), dictionary_.marks());
     since = dictionary_.marks();
+    if (round == 0) first = since;
     if (round == 1) copy.InternString("");  // its indexes are there from now on
   }
   EXPECT_TRUE(dictionary_.EncodeDelta(since).empty());
+  Dictionary half;
+  const auto early = dictionary_.EncodeDelta(half.marks(), first);
+  ASSERT_TRUE(half.ApplyDelta(early).ok());
+  EXPECT_EQ(half.marks(), first);
+  ASSERT_TRUE(half.ApplyDelta(dictionary_.EncodeDelta(first)).ok());
+  EXPECT_EQ(half.EncodeDelta(Dictionary().marks()), dictionary_.EncodeDelta(Dictionary().marks()));
   for (uint32_t id = 0; id < since.nodes; ++id)
     ASSERT_EQ(NodeText(copy, id), NodeText(dictionary_, id));
   for (uint32_t id = 0; id < since.series; ++id) EXPECT_EQ(copy.series(id), dictionary_.series(id));
@@ -328,6 +338,56 @@ TEST(Dictionary, OnlyANameHasAFileInItsCallable) {
   EXPECT_EQ(dictionary.callable(callable(nameless))->file, "");
   EXPECT_EQ(dictionary.callable(callable(named))->file, "a.cc");
   EXPECT_EQ(dictionary.callable(callable(named))->name, "f") << "the system's, when it is alone";
+}
+
+TEST_F(DictionaryTest, WithoutItsIndexesItIsSmallerAndStillFindsAll) {
+  PushAll();
+  const DictionaryMarks marks = dictionary_.marks();
+  const auto whole = dictionary_.EncodeDelta(Dictionary().marks());
+  const size_t bytes = dictionary_.memory_bytes();
+  dictionary_.DropIndexes();
+  EXPECT_LT(dictionary_.memory_bytes(), bytes * 4 / 5);
+  EXPECT_EQ(dictionary_.EncodeDelta(Dictionary().marks()), whole);
+  PushAll();
+  EXPECT_EQ(dictionary_.marks(), marks) << "nothing was new";
+  EXPECT_LE(dictionary_.memory_bytes(), bytes);
+  EXPECT_GT(dictionary_.memory_bytes(), bytes * 4 / 5);
+}
+
+TEST(RowIndex, ATableOfAnySizeFindsItsRowsAndIsHalfFullAtLeast) {
+  TaggedIndex rows;
+  const auto hash_of = [](uint32_t row) { return profile::HashWord(1, row); };
+  constexpr uint32_t kRows = 1'000'000;
+  for (uint32_t row = 0; row < kRows; ++row) {
+    const auto same = [row](uint32_t other) { return other == row; };
+    ASSERT_EQ(rows.FindOrInsert(hash_of(row), row, same), row);
+    if (row > 200'000) {
+      ASSERT_LE(rows.memory_bytes(), size_t{row} * 16);
+    }
+  }
+  for (uint32_t row = 0; row < kRows; ++row) {
+    const auto same = [row](uint32_t other) { return other == row; };
+    ASSERT_EQ(rows.FindOrInsert(hash_of(row), kRows, same), row);
+  }
+  uint32_t missing = 0;
+  for (uint32_t row = kRows; row < kRows + 1'000; ++row) {
+    if (rows.Guess(hash_of(row)) == kNoRow) ++missing;
+  }
+  EXPECT_GT(missing, 990u) << "a tag alone tells nearly all that are not there";
+}
+
+TEST(RowIndex, RowsAtTheEndOfATableGoOnAtItsStart) {
+  TaggedIndex rows;
+  const uint64_t last = 0xffff'fff0;  // of the last slot, whatever the size
+  for (uint32_t row = 0; row < 1'000; ++row) {
+    const auto same = [row](uint32_t other) { return other == row; };
+    ASSERT_EQ(rows.FindOrInsert(last + row % 8, row, same), row);
+  }
+  for (uint32_t row = 0; row < 1'000; ++row) {
+    const auto same = [row](uint32_t other) { return other == row; };
+    EXPECT_EQ(rows.FindOrInsert(last + row % 8, 1'000, same), row);
+  }
+  EXPECT_EQ(rows.Guess(1), kNoRow);
 }
 
 TEST(Dictionary, TextsMayBeLongAndStayWhereTheyAre) {

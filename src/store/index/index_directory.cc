@@ -1,7 +1,6 @@
 #include "src/store/index/index_directory.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -29,11 +28,11 @@ IndexDirectory::~IndexDirectory() {
   if (cache_ != nullptr) cache_->DropFile(cache_file_);
 }
 
-base::Result<std::unique_ptr<IndexDirectory>> IndexDirectory::Read(std::span<const std::byte> file,
-                                                                   PageCache* cache) {
-  IndexHeader header = {};
-  if (file.size() < sizeof(header)) return Bad("it is cut off");
-  std::memcpy(&header, file.data(), sizeof(header));
+base::Result<std::unique_ptr<IndexDirectory>> IndexDirectory::Read(
+    std::unique_ptr<const base::ByteSource> file, PageCache* cache) {
+  const uint64_t file_bytes = file->size_bytes();
+  if (file_bytes < sizeof(IndexHeader)) return Bad("it is cut off");
+  ASSIGN_OR_RETURN(const auto header, file->ReadObject<IndexHeader>(0));
   if (header.magic != kIndexMagic) return Bad("it does not begin with VESTAIDX");
   if (header.header_checksum != Checksum(&header, offsetof(IndexHeader, header_checksum)))
     return Bad("its header has a wrong checksum");
@@ -42,17 +41,17 @@ base::Result<std::unique_ptr<IndexDirectory>> IndexDirectory::Read(std::span<con
                        "index file: it has version " + std::to_string(header.version) +
                            ", this vesta reads version " + std::to_string(kIndexVersion));
   }
-  if (header.directory_offset < sizeof(header) || header.directory_offset > file.size() ||
-      header.directory_bytes != file.size() - header.directory_offset)
+  if (header.directory_offset < sizeof(header) || header.directory_offset > file_bytes ||
+      header.directory_bytes != file_bytes - header.directory_offset)
     return Bad("its directory does not end where the file does");
-  auto raw = ReadBlock(file, {.offset = header.directory_offset,
-                              .bytes = header.directory_bytes,
-                              .rows = 0,
-                              .checksum = header.directory_checksum});
+  auto raw = ReadBlock(*file, {.offset = header.directory_offset,
+                               .bytes = header.directory_bytes,
+                               .rows = 0,
+                               .checksum = header.directory_checksum});
   if (!raw.ok()) return raw.error().Context("index file: directory");
 
   auto directory = std::make_unique<IndexDirectory>();
-  directory->file_ = file;
+  directory->file_ = std::move(file);
   ColumnReader reader(raw->span());
   RETURN_IF_ERROR(directory->ReadColumns(&reader, header.directory_offset));
   if (cache != nullptr) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "src/base/byte_source.h"
 #include "src/base/result.h"
 #include "src/store/index/column_codec.h"
 #include "src/store/index/dictionary_rows.h"
@@ -20,8 +21,8 @@ namespace vesta::store::index {
 class IndexDirectory {
  public:
   // Errors: Corrupt, Unsupported; as IndexFile::Open.
-  static base::Result<std::unique_ptr<IndexDirectory>> Read(std::span<const std::byte> file,
-                                                            PageCache* cache);
+  static base::Result<std::unique_ptr<IndexDirectory>> Read(
+      std::unique_ptr<const base::ByteSource> file, PageCache* cache);
   ~IndexDirectory();
 
   // Blocks of a list.
@@ -40,10 +41,14 @@ class IndexDirectory {
   std::span<const uint32_t> fleet_types() const { return fleet_types_; }
   const DictionaryMarks& marks() const { return marks_; }
 
-  base::Result<RawBlock> Read(size_t block) const { return ReadBlock(file_, blocks_[block]); }
+  base::Result<RawBlock> Read(size_t block) const { return ReadBlock(*file_, blocks_[block]); }
   uint32_t rows(size_t block) const { return blocks_[block].rows; }
   // A page of the dictionary, from the cache if it is there. The page must exist (CHECK).
   base::Result<std::shared_ptr<const DictionaryRows>> Page(Table table, uint32_t page) const;
+  // Where it lies in the file.
+  uint64_t page_offset(Table table, uint32_t page) const {
+    return blocks_[first_page_[static_cast<size_t>(table)] + page].offset;
+  }
 
  private:
   base::Result<void> ReadColumns(ColumnReader* reader, uint64_t directory_offset);
@@ -54,7 +59,7 @@ class IndexDirectory {
                                   const std::vector<uint32_t>& fleet_counts);
   base::Result<Blocks> TakeList(uint64_t count);
 
-  std::span<const std::byte> file_;
+  std::unique_ptr<const base::ByteSource> file_;
   PageCache* cache_ = nullptr;
   uint64_t cache_file_ = 0;
   std::vector<BlockRef> blocks_;

@@ -41,9 +41,14 @@ IndexFile::IndexFile(IndexFile&&) noexcept = default;
 IndexFile& IndexFile::operator=(IndexFile&&) noexcept = default;
 IndexFile::~IndexFile() = default;
 
-base::Result<IndexFile> IndexFile::Open(std::span<const std::byte> bytes, PageCache* cache) {
-  ASSIGN_OR_RETURN(auto directory, IndexDirectory::Read(bytes, cache));
+base::Result<IndexFile> IndexFile::Open(std::unique_ptr<const base::ByteSource> file,
+                                        PageCache* cache) {
+  ASSIGN_OR_RETURN(auto directory, IndexDirectory::Read(std::move(file), cache));
   return IndexFile(std::move(directory));
+}
+
+base::Result<IndexFile> IndexFile::Open(std::span<const std::byte> bytes, PageCache* cache) {
+  return Open(std::make_unique<base::MemorySource>(bytes), cache);
 }
 
 std::span<const SeriesSummary> IndexFile::summaries() const { return directory_->summaries(); }

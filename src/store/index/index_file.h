@@ -1,4 +1,4 @@
-// Reads index files in place (mapped): the roll-ups of a segment or a volume, and what the numbers
+// Reads index files block by block: the roll-ups of a segment or a volume, and what the numbers
 // of a closed volume stand for.
 #pragma once
 
@@ -7,8 +7,10 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
+#include "src/base/byte_source.h"
 #include "src/base/result.h"
 #include "src/store/index/dictionary.h"
 #include "src/store/index/node_source.h"
@@ -21,11 +23,15 @@ namespace vesta::store::index {
 class IndexDirectory;
 
 // The roll-ups of a file, and its directory. Every byte read is checked against its checksum first.
-// Owner: immutable and shared by any threads; `bytes` and the cache must live longer.
-// Errors of all: Corrupt, saying where; Unsupported for a version that is not ours.
+// Owner: immutable and shared by any threads; the cache must live longer.
+// Errors of all: Corrupt, saying where; Unavailable when the file cannot be read; Unsupported for a
+//         version that is not ours.
 class IndexFile {
  public:
   // Reads the directory only. cache may be missing: then pages are unpacked for each reader anew.
+  static base::Result<IndexFile> Open(std::unique_ptr<const base::ByteSource> file,
+                                      PageCache* cache);
+  // Of bytes in memory, which must live longer.
   static base::Result<IndexFile> Open(std::span<const std::byte> bytes, PageCache* cache);
   IndexFile(IndexFile&&) noexcept;
   IndexFile& operator=(IndexFile&&) noexcept;
@@ -60,11 +66,16 @@ class IndexFile {
   std::unique_ptr<IndexDirectory> directory_;
 };
 
+// Stands for a name whose page cannot be read.
+inline constexpr std::string_view kLostName = "[damaged name]";
+
 // Names of a closed volume, for one query.
 // Owner: one thread at a time; cheap to make. Keeps the pages that it used until it goes, so views
 //        live as long as the reader. The file must have a dictionary and live longer.
 // Cost:  the first touch of a page unpacks it (about 20 us) unless the cache has it; then a few ns.
-// Errors of all: Corrupt when there is no such id or the page is damaged.
+// Errors of all: Corrupt when there is no such id. What people see (frames, functions, images,
+//        callables, tasks) has kLostName, or nothing, where its page cannot be read, so that sums
+//        stay whole; damage() tells. All else: Corrupt or Unavailable, as IndexFile.
 class VolumeReader final : public Names, public Callables, public NodeSource {
  public:
   explicit VolumeReader(const IndexFile& file);
@@ -82,6 +93,9 @@ class VolumeReader final : public Names, public Callables, public NodeSource {
   base::Result<Labels> series(uint32_t id) const;
   base::Result<ProfileType> type(uint32_t id) const;
   base::Result<Task> task(uint32_t id) const;
+
+  // Why the first name was lost, if any was.
+  const std::optional<base::Error>& damage() const;
 
  private:
   class Pages;

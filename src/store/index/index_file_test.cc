@@ -221,9 +221,10 @@ TEST(IndexFile, ADirectoryThatLiesIsRefused) {
   const Bytes bytes = WriteFile(TestVolume(6, 50), true);
   IndexHeader header = {};
   std::memcpy(&header, bytes.data(), sizeof(header));
-  const RawBlock raw = ReadBlock(bytes, {header.directory_offset, header.directory_bytes, 0,
-                                         header.directory_checksum})
-                           .value();
+  const RawBlock raw =
+      ReadBlock(base::MemorySource(bytes),
+                {header.directory_offset, header.directory_bytes, 0, header.directory_checksum})
+          .value();
   size_t refused = 0;
   for (size_t at = 0; at < raw.bytes; at += 2) {
     std::vector<std::byte> directory(raw.span().begin(), raw.span().end());

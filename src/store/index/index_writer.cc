@@ -23,6 +23,14 @@ std::vector<uint64_t> Column(std::span<const Row> rows, const Field& field) {
   return values;
 }
 
+void CopyNodes(const Dictionary& dictionary, const NodeOrder& order, uint32_t first, uint32_t count,
+               std::vector<TrieNode>* nodes) {
+  for (uint32_t place = first; place < first + count; ++place) {
+    const TrieNode& node = dictionary.node(order.node[place]);
+    nodes->push_back({order.number[node.parent], node.frame});
+  }
+}
+
 }  // namespace
 
 class IndexWriter::Work {
@@ -46,7 +54,7 @@ class IndexWriter::Work {
     return {};
   }
 
-  void AddDictionary(const Dictionary& dictionary) {
+  void AddDictionary(const Dictionary& dictionary, const NodeOrder* order) {
     CHECK(marks_.nodes == 0);
     marks_ = dictionary.marks();
     for (size_t i = 0; i < kTableCount; ++i) {
@@ -56,7 +64,11 @@ class IndexWriter::Work {
         const uint32_t first = page * PageRows(table);
         const uint32_t rows = std::min(PageRows(table), count - first);
         DictionaryRows part;
-        dictionary.CopyRows(table, first, rows, &part);
+        if (table == Table::kNodes && order != nullptr) {
+          CopyNodes(dictionary, *order, first, rows, &part.nodes);
+        } else {
+          dictionary.CopyRows(table, first, rows, &part);
+        }
         columns_.Clear();
         EncodeRows(table, part, first, &columns_);
         blocks_.push_back(packer_.Append(columns_, rows, &file_));
@@ -172,7 +184,9 @@ IndexWriter::~IndexWriter() = default;
 base::Result<void> IndexWriter::AddRollup(const SeriesRollup& rollup) {
   return work_->AddRollup(rollup);
 }
-void IndexWriter::AddDictionary(const Dictionary& dictionary) { work_->AddDictionary(dictionary); }
+void IndexWriter::AddDictionary(const Dictionary& dictionary, const NodeOrder* order) {
+  work_->AddDictionary(dictionary, order);
+}
 std::vector<std::byte> IndexWriter::Finish() { return work_->Finish(); }
 
 }  // namespace vesta::store::index

@@ -10,6 +10,7 @@
 
 #include "src/base/result.h"
 #include "src/store/index/dictionary.h"
+#include "src/store/index/node_order.h"
 #include "src/store/index/rollup.h"
 
 namespace vesta::store::index {
@@ -23,7 +24,8 @@ class IndexWriter {
 
   // Errors: InvalidInput when it is not behind the one before.
   base::Result<void> AddRollup(const SeriesRollup& rollup);
-  void AddDictionary(const Dictionary& dictionary);
+  // Nodes under the numbers of `order`, which the roll-ups must have, too; nothing = as they are.
+  void AddDictionary(const Dictionary& dictionary, const NodeOrder* order = nullptr);
   std::vector<std::byte> Finish();
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "src/base/calendar.h"
 #include "src/base/check.h"
 #include "src/profile/id_index.h"
 #include "src/profile/profile.h"
@@ -94,11 +95,6 @@ class SumTable {
   std::vector<Total> totals_;
   BareIndex index_;
 };
-
-int64_t MinuteOf(int64_t time_unix_ms) {
-  const int64_t minute = time_unix_ms / kMinuteMs;
-  return time_unix_ms % kMinuteMs < 0 ? minute - 1 : minute;
-}
 
 }  // namespace
 
@@ -228,7 +224,7 @@ class RollupBuilder::Work {
       summary_.time_min = std::min(summary_.time_min, time);
       summary_.time_max = std::max(summary_.time_max, time);
       stacks_.Add({rows.stack[i], value, samples});
-      const int64_t minute = MinuteOf(time);
+      const int64_t minute = base::FloorDivide(time, base::kMinuteMs);
       if (minute != minute_.minute) {
         FlushMinute();
         minute_.minute = minute;
@@ -304,14 +300,21 @@ void AddRollup(const SeriesRollup& from, SeriesRollup* into) {
 }
 
 void RemapRollup(const IdMaps& maps, SeriesRollup* rollup) {
-  rollup->summary.type = maps.types[rollup->summary.type];
-  rollup->summary.series = maps.series[rollup->summary.series];
-  for (StackTotal& total : rollup->stacks) total.node = maps.nodes[total.node];
-  for (FunctionTotal& total : rollup->functions) total.callable = maps.callables[total.callable];
-  SortByKey(&rollup->stacks);
+  const auto map = [](const std::vector<uint32_t>& ids, uint32_t* id) {
+    if (!ids.empty()) *id = ids[*id];
+  };
+  map(maps.types, &rollup->summary.type);
+  map(maps.series, &rollup->summary.series);
+  if (!maps.nodes.empty()) RemapNodes(maps.nodes, rollup);
+  for (FunctionTotal& total : rollup->functions) map(maps.callables, &total.callable);
   SortByKey(&rollup->functions);
-  Fold(&rollup->stacks);
   Fold(&rollup->functions);
+}
+
+void RemapNodes(std::span<const uint32_t> nodes, SeriesRollup* rollup) {
+  for (StackTotal& total : rollup->stacks) total.node = nodes[total.node];
+  SortByKey(&rollup->stacks);
+  Fold(&rollup->stacks);
 }
 
 }  // namespace vesta::store::index

@@ -14,8 +14,6 @@
 
 namespace vesta::store::index {
 
-inline constexpr int64_t kMinuteMs = 60'000;
-
 struct StackTotal {
   uint32_t node = 0;
   int64_t value = 0;
@@ -31,7 +29,7 @@ struct FunctionTotal {
   friend bool operator==(const FunctionTotal&, const FunctionTotal&) = default;
 };
 struct MinuteTotal {
-  int64_t minute = 0;  // time_unix_ms / kMinuteMs, rounded down
+  int64_t minute = 0;  // time_unix_ms / base::kMinuteMs, rounded down
   int64_t value = 0;
   int64_t count = 0;
   friend bool operator==(const MinuteTotal&, const MinuteTotal&) = default;
@@ -93,8 +91,12 @@ class RollupBuilder {
 // Adds `from`, of the same type and series, to `into`.
 void AddRollup(const SeriesRollup& from, SeriesRollup* into);
 
-// The same with the ids of another dictionary: for volumes that are merged. The result is sorted.
+// The same with other ids: for volumes that are merged or closed. Where a map is empty, ids stay.
+// Shape: the maps have all ids. The result is sorted.
 void RemapRollup(const IdMaps& maps, SeriesRollup* rollup);
+
+// The same for nodes alone.
+void RemapNodes(std::span<const uint32_t> nodes, SeriesRollup* rollup);
 
 // The functions of stacks that were summed: what RollupBuilder does with each series.
 // Shape: `out` sorted by callable. Each group is a call of its own.

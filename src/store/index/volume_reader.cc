@@ -1,4 +1,5 @@
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,15 +31,11 @@ class VolumeReader::Pages {
 
   // The page with a row, and where the row is in it.
   struct Row {
-    const DictionaryRows* rows;
-    uint32_t at;
+    const DictionaryRows* rows = nullptr;
+    uint32_t at = 0;
   };
   base::Result<Row> Find(Table table, uint32_t id) {
-    if (id >= marks().of(table)) {
-      return base::Error(
-          base::ErrorCode::kCorrupt,
-          std::string("the volume has no row ") + std::to_string(id) + " of " + TableName(table));
-    }
+    RETURN_IF_ERROR(CheckId(table, id));
     const uint32_t page = id / PageRows(table);
     auto& held = pages_[static_cast<size_t>(table)][page];
     if (held == nullptr) {
@@ -46,18 +43,35 @@ class VolumeReader::Pages {
     }
     return Row{held.get(), id % PageRows(table)};
   }
-
-  base::Result<std::string_view> Text(uint32_t id) {
-    ASSIGN_OR_RETURN(const Row row, Find(Table::kStrings, id));
-    return row.rows->string(row.at);
-  }
   base::Result<std::string> Copy(uint32_t id) {
-    ASSIGN_OR_RETURN(const std::string_view text, Text(id));
-    return std::string(text);
+    ASSIGN_OR_RETURN(const Row row, Find(Table::kStrings, id));
+    return std::string(row.rows->string(row.at));
   }
+
+  // The same for names that people see: nothing, and a note of it, where the page is damaged.
+  base::Result<std::optional<Row>> FindName(Table table, uint32_t id) {
+    RETURN_IF_ERROR(CheckId(table, id));
+    auto found = Find(table, id);
+    if (found.ok()) return std::optional<Row>(*found);
+    if (!damage_.has_value()) damage_ = found.error();
+    return std::optional<Row>();
+  }
+  base::Result<std::string_view> Name(uint32_t id) {
+    ASSIGN_OR_RETURN(const std::optional<Row> row, FindName(Table::kStrings, id));
+    return row ? row->rows->string(row->at) : kLostName;
+  }
+  const std::optional<base::Error>& damage() const { return damage_; }
 
  private:
+  base::Result<void> CheckId(Table table, uint32_t id) const {
+    if (id < marks().of(table)) return {};
+    return base::Error(
+        base::ErrorCode::kCorrupt,
+        std::string("the volume has no row ") + std::to_string(id) + " of " + TableName(table));
+  }
+
   const IndexDirectory& directory_;
+  std::optional<base::Error> damage_;
   std::array<std::vector<std::shared_ptr<const DictionaryRows>>, kTableCount> pages_;
 };
 
@@ -68,48 +82,65 @@ VolumeReader::VolumeReader(const IndexFile& file)
 VolumeReader::~VolumeReader() = default;
 
 base::Result<FrameView> VolumeReader::frame(uint32_t id) const {
-  ASSIGN_OR_RETURN(const Pages::Row found, pages_->Find(Table::kFrames, id));
-  const FrameRow& row = found.rows->frames[found.at];
+  ASSIGN_OR_RETURN(const auto found, pages_->FindName(Table::kFrames, id));
+  if (!found) return FrameView{};
+  const FrameRow& row = found->rows->frames[found->at];
   return FrameView{row.image, row.address, row.is_folded != 0,
-                   std::span(found.rows->lines).subspan(row.first_line, row.line_count)};
+                   std::span(found->rows->lines).subspan(row.first_line, row.line_count)};
 }
 
 base::Result<FunctionView> VolumeReader::function(uint32_t id) const {
-  ASSIGN_OR_RETURN(const Pages::Row found, pages_->Find(Table::kFunctions, id));
-  const FunctionRow& row = found.rows->functions[found.at];
+  ASSIGN_OR_RETURN(const auto found, pages_->FindName(Table::kFunctions, id));
   FunctionView view;
+  if (!found) {
+    view.name = kLostName;
+    return view;
+  }
+  const FunctionRow& row = found->rows->functions[found->at];
   view.start_line = row.start_line;
-  ASSIGN_OR_RETURN(view.name, pages_->Text(row.name));
-  ASSIGN_OR_RETURN(view.system_name, pages_->Text(row.system_name));
-  ASSIGN_OR_RETURN(view.file, pages_->Text(row.file));
+  ASSIGN_OR_RETURN(view.name, pages_->Name(row.name));
+  if (row.system_name == row.name) {
+    view.system_name = view.name;
+  } else {
+    ASSIGN_OR_RETURN(view.system_name, pages_->Name(row.system_name));
+  }
+  ASSIGN_OR_RETURN(view.file, pages_->Name(row.file));
   return view;
 }
 
 base::Result<ImageView> VolumeReader::image(uint32_t id) const {
-  ASSIGN_OR_RETURN(const Pages::Row found, pages_->Find(Table::kImages, id));
-  const ImageRow& row = found.rows->images[found.at];
+  ASSIGN_OR_RETURN(const auto found, pages_->FindName(Table::kImages, id));
   ImageView view;
+  if (!found) {
+    view.path = kLostName;
+    return view;
+  }
+  const ImageRow& row = found->rows->images[found->at];
   view.memory_start = row.memory_start;
   view.memory_limit = row.memory_limit;
   view.file_offset = row.file_offset;
-  ASSIGN_OR_RETURN(view.path, pages_->Text(row.path));
-  ASSIGN_OR_RETURN(view.build_id, pages_->Text(row.build_id));
+  ASSIGN_OR_RETURN(view.path, pages_->Name(row.path));
+  ASSIGN_OR_RETURN(view.build_id, pages_->Name(row.build_id));
   return view;
 }
 
 base::Result<CallableView> VolumeReader::callable(uint32_t id) const {
-  ASSIGN_OR_RETURN(const Pages::Row found, pages_->Find(Table::kCallables, id));
-  const CallableRow& row = found.rows->callables[found.at];
+  ASSIGN_OR_RETURN(const auto found, pages_->FindName(Table::kCallables, id));
   CallableView view;
-  ASSIGN_OR_RETURN(view.name, pages_->Text(row.name));
-  ASSIGN_OR_RETURN(view.image, pages_->Text(row.image));
-  ASSIGN_OR_RETURN(view.file, pages_->Text(row.file));
+  if (!found) {
+    view.name = kLostName;
+    return view;
+  }
+  const CallableRow& row = found->rows->callables[found->at];
+  ASSIGN_OR_RETURN(view.name, pages_->Name(row.name));
+  ASSIGN_OR_RETURN(view.image, pages_->Name(row.image));
+  ASSIGN_OR_RETURN(view.file, pages_->Name(row.file));
   return view;
 }
 
 base::Result<uint64_t> VolumeReader::callable_hash(uint32_t id) const {
-  ASSIGN_OR_RETURN(const Pages::Row found, pages_->Find(Table::kCallables, id));
-  return found.rows->callables[found.at].hash;
+  ASSIGN_OR_RETURN(const auto found, pages_->FindName(Table::kCallables, id));
+  return found ? found->rows->callables[found->at].hash : 0;
 }
 
 base::Result<std::span<const uint32_t>> VolumeReader::frame_callables(uint32_t frame) const {
@@ -156,11 +187,13 @@ base::Result<ProfileType> VolumeReader::type(uint32_t id) const {
 }
 
 base::Result<Task> VolumeReader::task(uint32_t id) const {
-  ASSIGN_OR_RETURN(const Pages::Row found, pages_->Find(Table::kTasks, id));
-  const TaskRow& row = found.rows->tasks[found.at];
-  Task task = {.pid = row.pid, .tid = row.tid, .thread = {}};
-  ASSIGN_OR_RETURN(task.thread, pages_->Copy(row.thread));
-  return task;
+  ASSIGN_OR_RETURN(const auto found, pages_->FindName(Table::kTasks, id));
+  if (!found) return Task{.pid = 0, .tid = 0, .thread = std::string(kLostName)};
+  const TaskRow& row = found->rows->tasks[found->at];
+  ASSIGN_OR_RETURN(const std::string_view thread, pages_->Name(row.thread));
+  return Task{.pid = row.pid, .tid = row.tid, .thread = std::string(thread)};
 }
+
+const std::optional<base::Error>& VolumeReader::damage() const { return pages_->damage(); }
 
 }  // namespace vesta::store::index

@@ -1,5 +1,7 @@
 #include "src/store/memory/memory_day.h"
 
+#include "src/store/symbol_check.h"
+
 namespace vesta::store {
 
 void MemoryDay::Add(const profile::Profile& profile, profile::StackId stack, const Task& task,
@@ -32,9 +34,30 @@ uint32_t MemoryDay::AddFunction(const profile::Profile& profile, profile::Functi
                              .system_name = std::string(profile.String(row.system_name)),
                              .file = std::string(profile.String(row.file)),
                              .start_line = row.start_line};
+  return NumberOf(function);
+}
+
+uint32_t MemoryDay::NumberOf(const Function& function) {
   const auto [number, is_new] = function_numbers_.Number(function);
   if (is_new) functions_.push_back(function);
   return number;
+}
+
+void MemoryDay::Repair(const MemorySymbols& symbols) {
+  for (Frame& frame : frames_) Repair(symbols, &frame);
+}
+
+void MemoryDay::Repair(const MemorySymbols& symbols, Frame* frame) {
+  if (frame->image == 0 || frame->is_folded) return;
+  const Image& image = images_[frame->image];
+  const SymbolImage key = SymbolImageOf(image.path, image.build_id);
+  const auto known = symbols.find({key.is_build_id, std::string(key.text), frame->address});
+  if (known == symbols.end()) return;
+  frame->lines.clear();
+  for (const MemorySymbol::Line& line : known->second.lines) {
+    const Function function = {line.name, line.system_name, line.file, line.start_line};
+    frame->lines.push_back({NumberOf(function), line.line, line.column});
+  }
 }
 
 uint32_t MemoryDay::AddFrame(const profile::Profile& profile, profile::LocationId id) {

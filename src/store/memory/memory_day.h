@@ -32,6 +32,22 @@ class Numbered {
   std::map<Key, uint32_t> numbers_;
 };
 
+// Names that came late, by (is build id, image, address).
+struct MemorySymbol {
+  struct Line {
+    std::string name;
+    std::string system_name;
+    std::string file;
+    int64_t start_line = 0;
+    int64_t line = 0;
+    int64_t column = 0;
+    auto operator<=>(const Line&) const = default;
+  };
+  std::vector<Line> lines;
+  friend bool operator==(const MemorySymbol&, const MemorySymbol&) = default;
+};
+using MemorySymbols = std::map<std::tuple<bool, std::string, uint64_t>, MemorySymbol>;
+
 // Shape: image 0 is none, node 0 the root. Copies are independent.
 class MemoryDay final : public Names {
  public:
@@ -42,6 +58,9 @@ class MemoryDay final : public Names {
 
   void Add(const profile::Profile& profile, profile::StackId stack, const Task& task, StoredRow row,
            StackNodes* nodes);
+
+  // Gives all frames, those of rows that come later as well, the names that are known of them.
+  void Repair(const MemorySymbols& symbols);
 
   std::span<const StoredRow> rows() const { return rows_; }
   std::span<const Task> tasks() const { return tasks_; }
@@ -80,6 +99,8 @@ class MemoryDay final : public Names {
 
   uint32_t AddImage(const profile::Profile& profile, profile::MappingId id);
   uint32_t AddFunction(const profile::Profile& profile, profile::FunctionId id);
+  uint32_t NumberOf(const Function& function);
+  void Repair(const MemorySymbols& symbols, Frame* frame);
   uint32_t AddFrame(const profile::Profile& profile, profile::LocationId id);
   uint32_t AddStack(const profile::Profile& profile, profile::StackId id);
 

@@ -6,23 +6,21 @@
 #include <tuple>
 #include <utility>
 
+#include "src/base/calendar.h"
 #include "src/profile/profile.h"
 #include "src/store/batch_check.h"
 #include "src/store/memory/memory_day.h"
 #include "src/store/read_guard.h"
+#include "src/store/symbol_check.h"
 
 namespace vesta::store {
 namespace {
 
+using base::kDayMs;
 using profile::AddSaturating;
 
-constexpr int64_t kDayMs = 86'400'000;
 constexpr size_t kRowsBetweenChecks = 1'024;
 constexpr uint64_t kSumBytes = 128;  // about what a sum costs in a map and in the answer
-
-int64_t DayOf(int64_t time_unix_ms) {
-  return time_unix_ms / kDayMs - (time_unix_ms % kDayMs < 0 ? 1 : 0);
-}
 
 // Which rows of a day a request asks for, and to which group they go.
 class RowChoice {
@@ -170,8 +168,49 @@ void MemoryStore::KeepRows(const Batch& batch, AppendOutcome* outcome) {
                               .value = row.value,
                               .count = row.count,
                               .weight = row.weight};
-    const int64_t day = DayOf(row.time_unix_ms);
+    const int64_t day = base::FloorDivide(row.time_unix_ms, kDayMs);
     MutableDay(day).Add(*batch.profile, row.stack, batch.tasks[row.task], stored, &nodes[day]);
+  }
+  if (symbols_.empty()) return;
+  for (const auto& [day, unused] : nodes) MutableDay(day).Repair(symbols_);
+}
+
+base::Result<SymbolsOutcome> MemoryStore::AppendSymbols(const SymbolBatch& batch) {
+  RETURN_IF_ERROR(CheckSymbols(batch));
+  const std::lock_guard lock(mutex_);
+  SymbolsOutcome outcome = {.locations_received = batch.locations.size()};
+  if (batch.id && !symbol_batches_.insert(*batch.id).second) {
+    outcome.locations_unchanged = outcome.locations_received;
+  } else {
+    KeepSymbols(batch, &outcome);
+  }
+  if (outcome.locations_kept > 0) {
+    for (const auto& [day, slot] : days_) MutableDay(day).Repair(symbols_);
+  }
+  symbol_book_.Add(outcome);
+  return outcome;
+}
+
+void MemoryStore::KeepSymbols(const SymbolBatch& batch, SymbolsOutcome* outcome) {
+  if (batch.locations.empty()) return;
+  const profile::Profile& profile = *batch.profile;
+  for (const profile::LocationId id : batch.locations) {
+    const profile::Location location = profile.location(id);
+    const PlaceVerdict verdict = JudgePlace(profile, location);
+    CountVerdict(verdict, outcome);
+    if (verdict != PlaceVerdict::kGood) continue;
+    MemorySymbol symbol;
+    for (const profile::Line& line : location.lines) {
+      const profile::Function& function = profile.function(line.function);
+      symbol.lines.push_back({std::string(profile.String(function.name)),
+                              std::string(profile.String(function.system_name)),
+                              std::string(profile.String(function.file)), function.start_line,
+                              line.line, line.column});
+    }
+    const SymbolImage image = SymbolImageOf(profile, location);
+    MemorySymbol& known = symbols_[{image.is_build_id, std::string(image.text), location.address}];
+    ++(known == symbol ? outcome->locations_unchanged : outcome->locations_kept);
+    known = std::move(symbol);
   }
 }
 
@@ -366,6 +405,8 @@ StoreStatus MemoryStore::Status() const {
   status.days = days_.size();
   status.series = series_.size();
   status.book = book_;
+  status.symbols = symbol_book_;
+  status.symbol_places = symbols_.size();
   for (const auto& [day, slot] : days_) {
     status.rows += slot.day->rows().size();
     for (const StoredRow& row : slot.day->rows()) {

@@ -7,6 +7,8 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "src/base/result.h"
@@ -15,6 +17,7 @@
 namespace vesta::store {
 
 class MemoryDay;
+struct MemorySymbol;
 
 struct MemoryStoreOptions {
   uint64_t series_max = 100'000;  // beyond, rows go to the overflow series, which does not count
@@ -36,6 +39,7 @@ class MemoryStore final : public Store {
   ~MemoryStore() override;
 
   base::Result<AppendOutcome> Append(const Batch& batch) override;
+  base::Result<SymbolsOutcome> AppendSymbols(const SymbolBatch& batch) override;
   ProfileType type(TypeId id) const override;
   Labels labels(SeriesId id) const override;
   base::Result<std::vector<SeriesTotal>> Series(TimeRange range, const ReadLimits& limits,
@@ -62,6 +66,7 @@ class MemoryStore final : public Store {
   };
 
   void KeepRows(const Batch& batch, AppendOutcome* outcome);
+  void KeepSymbols(const SymbolBatch& batch, SymbolsOutcome* outcome);
   AssignedSeries AssignSeries(const Labels& labels);
   TypeId AssignType(const ProfileType& type);
   MemoryDay& MutableDay(int64_t day);
@@ -77,6 +82,10 @@ class MemoryStore final : public Store {
   std::set<BatchId> batches_;
   std::map<int64_t, DaySlot> days_;
   AppendOutcome book_;
+  // By (is build id, image, address).
+  std::map<std::tuple<bool, std::string, uint64_t>, MemorySymbol> symbols_;
+  std::set<BatchId> symbol_batches_;
+  SymbolsOutcome symbol_book_;
 };
 
 }  // namespace vesta::store

@@ -1,6 +1,5 @@
 #include "src/symbolize/debug_file/debuginfod.h"
 
-#include <curl/curl.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -8,12 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <string_view>
 
-#include "src/base/shared_library.h"
+#include "src/client/http_client.h"
 #include "src/object/elf_file.h"
 
 namespace vesta::symbolize {
@@ -25,96 +23,39 @@ using base::FileSource;
 using base::Result;
 using Clock = std::chrono::steady_clock;
 
-constexpr long kConnectMsMax = 5000;
-constexpr long kRedirectsMax = 3;
+constexpr uint64_t kConnectMsMax = 5000;
+constexpr uint32_t kRedirectsMax = 3;
 constexpr std::string_view kKeptPrefix = "debuginfod-";
 
-// The functions of libcurl that are used; its header tells their types.
-class Curl {
- public:
-  static Result<Curl> Load() {
-    ASSIGN_OR_RETURN(const auto library,
-                     base::SharedLibrary::Open({"libcurl.so.4", "libcurl-gnutls.so.4"},
-                                               "debuginfod needs libcurl (package libcurl4)"));
-    Curl curl;
-    if (!library.Find("curl_easy_init", curl.init) ||
-        !library.Find("curl_easy_setopt", curl.setopt) ||
-        !library.Find("curl_easy_perform", curl.perform) ||
-        !library.Find("curl_easy_getinfo", curl.getinfo) ||
-        !library.Find("curl_easy_cleanup", curl.cleanup) ||
-        !library.Find("curl_easy_strerror", curl.strerror)) {
-      return Error(ErrorCode::kUnsupported, "libcurl lacks a function");
-    }
-    return curl;
-  }
-
-  CURL* (*init)() = nullptr;
-  CURLcode (*setopt)(CURL*, CURLoption, ...) = nullptr;
-  CURLcode (*perform)(CURL*) = nullptr;
-  CURLcode (*getinfo)(CURL*, CURLINFO, ...) = nullptr;
-  void (*cleanup)(CURL*) = nullptr;
-  const char* (*strerror)(CURLcode) = nullptr;
-};
-
-struct Download {
-  int fd = -1;
-  uint64_t bytes_left = 0;
-  bool is_too_large = false;
-  int errno_value = 0;
-};
-
-size_t TakeBytes(char* bytes, size_t size, size_t count, void* context) {
-  auto& download = *static_cast<Download*>(context);
-  const size_t total = size * count;
-  if (total > download.bytes_left) {
-    download.is_too_large = true;
-    return 0;
-  }
-  for (size_t done = 0; done < total;) {
-    const ssize_t written = ::write(download.fd, bytes + done, total - done);
+Result<void> WriteAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      download.errno_value = errno;
-      return 0;
-    }
-    done += static_cast<size_t>(written);
+    if (written <= 0) return base::ErrnoError("writing", errno);
+    bytes.remove_prefix(static_cast<size_t>(written));
   }
-  download.bytes_left -= total;
-  return total;
+  return {};
 }
 
 // Fills the file with what the server has.
-Result<void> Get(const Curl& curl, const std::string& url, long timeout_ms, uint64_t size_bytes_max,
-                 int fd) {
-  CURL* request = curl.init();
-  if (request == nullptr) return Error(ErrorCode::kUnavailable, "libcurl does not start");
-  Download download{fd, size_bytes_max, false, 0};
-  const auto set = [&](CURLoption option, auto value) {
-    return curl.setopt(request, option, value) == CURLE_OK;
-  };
-  const bool is_set = set(CURLOPT_URL, url.c_str()) && set(CURLOPT_PROTOCOLS_STR, "http,https") &&
-                      set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https") &&
-                      set(CURLOPT_FOLLOWLOCATION, 1L) && set(CURLOPT_MAXREDIRS, kRedirectsMax) &&
-                      set(CURLOPT_FAILONERROR, 1L) && set(CURLOPT_NOSIGNAL, 1L) &&
-                      set(CURLOPT_TIMEOUT_MS, timeout_ms) &&
-                      set(CURLOPT_CONNECTTIMEOUT_MS, std::min(timeout_ms, kConnectMsMax)) &&
-                      set(CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(size_bytes_max)) &&
-                      set(CURLOPT_USERAGENT, "vesta") && set(CURLOPT_WRITEFUNCTION, &TakeBytes) &&
-                      set(CURLOPT_WRITEDATA, static_cast<void*>(&download));
-  const CURLcode done = is_set ? curl.perform(request) : CURLE_UNKNOWN_OPTION;
-  long status = 0;
-  curl.getinfo(request, CURLINFO_RESPONSE_CODE, &status);
-  const std::string text = curl.strerror(done);
-  curl.cleanup(request);
-  if (done == CURLE_OK) return {};
-  if (download.is_too_large || done == CURLE_FILESIZE_EXCEEDED) {
-    return Error(ErrorCode::kExhausted,
-                 "a file of more than " + std::to_string(size_bytes_max) + " bytes");
-  }
-  if (download.errno_value != 0) return base::ErrnoError("writing", download.errno_value);
-  if (status == 404) return Error(ErrorCode::kNotFound, "does not have it");
+Result<void> Get(const DebuginfodOptions& options, const std::string& url,
+                 const std::string& build_id, uint64_t timeout_ms, int fd) {
+  client::HttpClientOptions http;
+  http.url = url;
+  http.timeout_ms = timeout_ms;
+  http.connect_timeout_ms = std::min(timeout_ms, kConnectMsMax);
+  http.answer_bytes_max = options.file_bytes_max;
+  http.redirects_max = kRedirectsMax;
+  ASSIGN_OR_RETURN(const auto client, client::HttpClient::Open(http));
+  const auto write = [fd](std::string_view bytes) { return WriteAll(fd, bytes); };
+  const auto response =
+      client->Send({.target = "/buildid/" + build_id + "/debuginfo", .sink = write});
+  // That nobody listens does not say that nobody has it.
+  if (!response.ok()) return Error(ErrorCode::kUnavailable, response.error().message());
+  if (response->status == 404) return Error(ErrorCode::kNotFound, url + " does not have it");
+  if (response->status == 200) return {};
   return Error(ErrorCode::kUnavailable,
-               status >= 400 ? "answers with status " + std::to_string(status) : text);
+               url + " answers with status " + std::to_string(response->status));
 }
 
 std::string KeptName(const std::string& build_id) {
@@ -173,22 +114,20 @@ void MakeRoom(int folder_fd, uint64_t kept_bytes_max, uint64_t needed_bytes) {
 }
 
 // A file without a name, so that one that was not fetched to its end leaves nothing behind.
-Result<std::unique_ptr<FileSource>> Fetch(const Curl& curl, const DebuginfodOptions& options,
-                                          const std::string& url, const std::string& build_id,
-                                          long timeout_ms) {
+Result<std::unique_ptr<FileSource>> Fetch(const DebuginfodOptions& options, const std::string& url,
+                                          const std::string& build_id, uint64_t timeout_ms) {
   const int fd = options.folder_fd < 0
                      ? ::memfd_create("debuginfod", MFD_CLOEXEC)
                      : ::openat(options.folder_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (fd < 0) return base::ErrnoError("making a file", errno);
-  const auto got = Get(curl, url + "/buildid/" + build_id + "/debuginfo", timeout_ms,
-                       options.file_bytes_max, fd);
+  const auto got = Get(options, url, build_id, timeout_ms, fd);
   if (!got.ok()) {
     ::close(fd);
     return got.error();
   }
   ASSIGN_OR_RETURN(auto file, FileSource::Adopt(fd, KeptName(build_id)));
   if (!HasBuildId(*file, build_id)) {
-    return Error(ErrorCode::kCorrupt, "gives a file with another build id");
+    return Error(ErrorCode::kCorrupt, url + " gives a file with another build id");
   }
   if (options.folder_fd >= 0 && file->size_bytes() <= options.kept_bytes_max) {
     MakeRoom(options.folder_fd, options.kept_bytes_max, file->size_bytes());
@@ -210,7 +149,6 @@ Result<std::unique_ptr<FileSource>> FetchDebugFile(const DebuginfodOptions& opti
   if (options.folder_fd >= 0) {
     if (auto kept = OpenKept(options.folder_fd, build_id)) return kept;
   }
-  ASSIGN_OR_RETURN(const Curl curl, Curl::Load());
   const auto deadline = Clock::now() + std::chrono::milliseconds(options.timeout_ms);
   ErrorCode code = ErrorCode::kNotFound;
   for (std::string url : options.urls) {
@@ -221,9 +159,9 @@ Result<std::unique_ptr<FileSource>> FetchDebugFile(const DebuginfodOptions& opti
       reasons.Add("debuginfod: no time left for " + url);
       return Error(ErrorCode::kUnavailable, "debuginfod took too long");
     }
-    auto file = Fetch(curl, options, url, build_id, static_cast<long>(left));
+    auto file = Fetch(options, url, build_id, static_cast<uint64_t>(left));
     if (file.ok()) return file;
-    reasons.Add("debuginfod: " + url + ": " + file.error().message());
+    reasons.Add("debuginfod: " + file.error().message());
     if (file.error().code() != ErrorCode::kNotFound) code = ErrorCode::kUnavailable;
   }
   return Error(code, "no debuginfod server has the file");

@@ -10,7 +10,7 @@ import { calleesOf, callersOf } from "../model/sandwich";
 import { NameSearch } from "../model/search";
 import { LineColumns, PageDocument } from "../model/page_data";
 import { labelOf, transformTree } from "../model/transforms";
-import { pathTo, selfOf, totalsOf, Tree, withoutNothing } from "../model/tree";
+import { pathTo, selfOf, sumBoxes, totalsOf, Tree, withoutNothing } from "../model/tree";
 import { describeFunction, FunctionTeller } from "./describe";
 import {
   Colouring,
@@ -92,6 +92,7 @@ export class EngineCore {
       totals: totalsOf(this.main.tree, 0),
       isEmpty: this.isEmpty(),
       hasBinaries: this.document.functions.image.some((image) => image !== 0),
+      inverted: meta.inverted,
     };
   }
 
@@ -195,7 +196,10 @@ export class EngineCore {
   }
 
   legend(colouring: Colouring): LegendEntry[] {
-    return this.groups.sums(colouring, this.main.sums()).map((group) => ({
+    const sums = this.document.meta.inverted
+      ? { ...this.main.sums(), self: sumBoxes(this.main.tree, this.functions.count) }
+      : this.main.sums();
+    return this.groups.sums(colouring, sums).map((group) => ({
       key: group.key,
       label: group.key,
       image: this.functions.image(group.func),

@@ -193,6 +193,17 @@ test("the legend's shares sum to the whole, and choosing a key dims the others",
   assert.deepEqual(legendAlone.totals, [5]);
 });
 
+test("the legend of callers weighs boxes, as their self values are all at the ends", async () => {
+  // f, called by g of b.so, called by the process.
+  const tree = ["a.so!f;b.so!g;main 3", "a.so!f;c.so!h;b.so!g;main 1"];
+  const legend = await (await loaded(tree, { inverted: true })).legend("binary");
+  const weights = legend.map(({ key, self }) => [key, self[0]]);
+  assert.deepEqual(new Map(weights as [string, number][]),
+    new Map([["a.so", 4], ["b.so", 4], ["unknown", 4], ["c.so", 1]]));
+  const plain = await (await loaded(tree)).legend("binary");
+  assert.deepEqual(plain.filter(({ self }) => self[0] > 0).map(({ key }) => key), ["unknown"]);
+});
+
 test("the functions that are counted are those in the shown tree", async () => {
   const engine = await loaded(["a;b;c 1", "a;d 2"]);
   const merge = { kind: "merge" as const, func: await functionOf(engine, "b") };

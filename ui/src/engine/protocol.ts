@@ -42,6 +42,7 @@ export interface DocumentInfo {
   totals: number[]; // per side, of the shown tree
   isEmpty: boolean; // not one value of any type
   hasBinaries: boolean; // some function's binary is known
+  inverted: boolean; // callers below what they call
 }
 
 export interface FunctionInfo {
@@ -93,8 +94,9 @@ export interface TransformAnswer {
   labels: string[]; // one per transform, for its chip
 }
 
-// A legend entry of a colouring: its key, and the self value that it has (so shares add up to 1).
-// image, kind: of the function with the most self value.
+// A legend entry of a colouring: its key, and the self value that it has (so shares add up to 1);
+// of an inverted tree, whose self values are all at its ends, how wide its boxes are together.
+// image, kind: of the function with the most of it.
 export interface LegendEntry {
   key: string;
   label: string;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { GroupedFunction, groupOf, scopesOf } from "./groups";
-import { Colouring } from "./nouns";
+import { Colouring, COLOURINGS } from "./nouns";
 
 function of(name: string, more: Partial<GroupedFunction> = {}): GroupedFunction {
   return { name, image: "/usr/bin/app", file: "", kind: "native", ...more };
@@ -18,6 +18,12 @@ test("binaries by their short names, the kernel's in brackets", () => {
     [of("nginx", { kind: "process" }), "process"],
   ];
   for (const [func, wanted] of cases) assert.equal(groupOf(func, "binary"), wanted);
+});
+
+test("what a server cut is a group of its own, whatever the colouring", () => {
+  const rest = of("[rest]", { image: "", kind: "other" });
+  for (const colouring of COLOURINGS) assert.equal(groupOf(rest, colouring), "[rest]");
+  assert.equal(groupOf(of("[rest]"), "binary"), "app", "a function of that name is none");
 });
 
 test("the kind of code is told from file, image and name", () => {

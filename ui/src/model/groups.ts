@@ -12,7 +12,11 @@ export interface GroupedFunction {
   kind: FunctionKind;
 }
 
+// Stands for what a server cut from its caller (flame::kRestName); no binary has it.
+export const REST_KEY = "[rest]";
+
 export function groupOf(func: GroupedFunction, colouring: Colouring): string {
+  if (func.name === REST_KEY && func.image === "" && func.kind === "other") return REST_KEY;
   switch (colouring) {
     case "binary":
       return binaryOf(func);

@@ -10,6 +10,7 @@ export interface DocumentMeta {
   valueType: number;
   sides: { name: string; timeUnixMs: number; durationMs: number }[];
   notes: string[];
+  inverted: boolean; // callers below what they call: a box's self is what came in by it
 }
 
 // Columns by function; entry 0 is the root.
@@ -204,7 +205,8 @@ function readMeta(reader: ByteReader): DocumentMeta {
   if (sides.length < 1 || sides.length > 2) fail("one or two sides are wanted");
   if (valueTypes[valueType] === undefined) fail("the default value type is not there");
   const notes = list(meta.notes).map(text);
-  return { title: text(meta.title), valueTypes, valueType, sides, notes };
+  const inverted = meta.inverted === true;
+  return { title: text(meta.title), valueTypes, valueType, sides, notes, inverted };
 }
 
 function readFunctions(reader: ByteReader, stringCount: number): FunctionColumns {

@@ -52,6 +52,7 @@ export interface TestMeta {
   valueTypes?: { type: string; unit: string; per_sample: number }[];
   sides?: { name: string; time_unix_ms: number; duration_ms: number }[];
   notes?: string[];
+  inverted?: boolean;
 }
 
 export class ByteWriter {
@@ -157,6 +158,7 @@ function metaText(tree: TestTree, meta: TestMeta): string {
     value_type: 0,
     sides: meta.sides ?? sides,
     notes: meta.notes ?? [],
+    ...(meta.inverted === true ? { inverted: true } : {}),
   });
 }
 

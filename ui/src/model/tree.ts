@@ -123,6 +123,15 @@ export interface FunctionSums {
   instances: Uint32Array;
 }
 
+// What the boxes of each function are wide, all of them together, per side.
+export function sumBoxes(tree: Tree, functionCount: number): Float64Array[] {
+  return tree.total.map((total) => {
+    const sums = new Float64Array(functionCount);
+    for (let node = 0; node < tree.count; ++node) sums[tree.func[node]] += total[node];
+    return sums;
+  });
+}
+
 export function sumFunctions(tree: Tree, functionCount: number): FunctionSums {
   const { func, end, count } = tree;
   const instances = new Uint32Array(functionCount);

@@ -62,6 +62,7 @@ import type { DocumentInfo, Engine } from "../engine/protocol";
 import { FlameView } from "../widgets/flame_view";
 import { make } from "../widgets/dom";
 import { warmUp } from "../widgets/painter";
+import { AddressBar } from "./address_bar";
 import { pieceTexts } from "./pieces";
 
 const NEEDED = ["Worker", "DecompressionStream", "ResizeObserver", "BigInt64Array"];
@@ -108,33 +109,13 @@ async function open(page: HTMLElement): Promise<void> {
 }
 
 function showView(page: HTMLElement, engine: Engine, info: DocumentInfo): void {
-  let steps = stepsOf(history.state); // of this page: the way back must not leave it
-  const view = new FlameView(page, engine, {
+  const address = new AddressBar((text) => view.setState(text));
+  const view: FlameView = new FlameView(page, engine, {
     info,
     state: location.hash,
-    onState: (state, isStep) => {
-      const hash = state === "" ? "#" : `#${state}`;
-      if (hash === (location.hash || "#")) {
-        return;
-      }
-      steps += isStep ? 1 : 0;
-      history[isStep ? "pushState" : "replaceState"]({ steps }, "", hash);
-    },
-    goBack: () => {
-      if (steps > 0) {
-        history.back();
-      }
-    },
+    onState: (state, isStep) => address.write(state, isStep),
+    goBack: () => address.goBack(),
   });
-  window.addEventListener("popstate", (event) => {
-    steps = stepsOf(event.state);
-    view.setState(location.hash);
-  });
-}
-
-function stepsOf(state: unknown): number {
-  return typeof state === "object" && state !== null && "steps" in state
-    ? Number((state as { steps: unknown }).steps) : 0;
 }
 
 function showEmpty(page: HTMLElement, info: DocumentInfo): void {

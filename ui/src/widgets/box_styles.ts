@@ -13,10 +13,12 @@ export class BoxStyles {
 
   constructor(private readonly functions: Functions) {}
 
-  // entries: heaviest first; they choose their hues first.
+  // entries: heaviest first; they choose their hues first. Those that have one keep it.
   setColouring(colouring: Colouring, entries: readonly LegendEntry[]): void {
-    this.colouring = colouring;
-    this.keys = new KeyStyles();
+    if (colouring !== this.colouring) {
+      this.colouring = colouring;
+      this.keys = new KeyStyles();
+    }
     this.byFunction.fill(-1);
     for (const entry of entries) {
       this.keys.slotOf(entry.key, entry.kind);

@@ -90,6 +90,33 @@ export class FlameView implements WorkedView {
     return this.state.order ?? (this.info.sides.length === 2 ? "selfDiff" : "self");
   }
 
+  // Whether another document may take the place of this one unasked: not while the reader is in the
+  // middle of something that is about nodes of this one.
+  get canRefresh(): boolean {
+    const { callers, callees } = this.work.zooms;
+    return !this.parts.menu.isOpen && callers.node === 0 && callees.node === 0;
+  }
+
+  // Shows newer data of the same question; all that the reader chose stays. bytes: as `load` takes
+  // them.
+  refresh(bytes: Uint8Array): void {
+    this.parts.menu.close(false);
+    this.work.refresh(bytes);
+  }
+
+  // The engine holds another document.
+  documentChanged(info: DocumentInfo): void {
+    const facts = ({ valueTypes, sides }: DocumentInfo): string =>
+      JSON.stringify([valueTypes.map(({ type, unit }) => [type, unit]), sides.map((s) => s.name)]);
+    const isSame = facts(info) === facts(this.info);
+    this.info = info;
+    this.functions.forget();
+    if (!isSame) {
+      this.parts.toolbar.setDocument(info); // else an open list would close
+    }
+    this.showState();
+  }
+
   get unit(): string {
     return this.info.valueTypes[this.info.valueType]?.unit ?? "";
   }
@@ -150,6 +177,9 @@ export class FlameView implements WorkedView {
   // ---- what the reader does
 
   zoomTo(tree: TreeName, zoom: Zoom): void {
+    if (this.work.isSwapping) {
+      return; // of a node that is gone
+    }
     this.work.measureFrom("vesta:zoom");
     this.parts.tooltip.hide();
     this.work.setZoom(tree, zoom);
@@ -297,6 +327,10 @@ export class FlameView implements WorkedView {
 
   resized(pane: GraphPane): void {
     this.work.resized(pane);
+  }
+
+  whenSettled(run: () => void): void {
+    this.work.whenSettled(run);
   }
 
   scrolled(pane: GraphPane): void {

@@ -1,6 +1,8 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
-import { baseName, formatCount, formatShare, formatSigned, formatValue } from "./format";
+import {
+  baseName, formatCount, formatShare, formatSigned, formatTimes, formatValue,
+} from "./format";
 
 test("values carry the unit that suits their size", () => {
   assert.equal(formatValue(1230000, "nanoseconds"), "1.23 ms");
@@ -25,6 +27,14 @@ test("a small share is not nothing", () => {
   assert.equal(formatShare(0.0012), "0.12 %");
   assert.equal(formatShare(0.1234), "12.3 %");
   assert.equal(formatShare(1), "100 %");
+});
+
+test("a range of times says its day once, or both days", () => {
+  const noon = Date.UTC(2026, 10, 30, 12, 0, 5);
+  assert.equal(formatTimes(noon, 0), "2026-11-30 12:00:05 UTC");
+  assert.equal(formatTimes(noon, 60_000), "2026-11-30 12:00:05 to 12:01:05 UTC");
+  assert.equal(formatTimes(noon, 86_400_000),
+    "2026-11-30 12:00:05 to 2026-12-01 12:00:05 UTC");
 });
 
 test("long counts are grouped, paths cut to their last part", () => {

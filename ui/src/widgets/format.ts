@@ -62,6 +62,18 @@ export function formatSignedShare(share: number): string {
 }
 
 // 1234567 -> "1 234 567", with spaces that do not break.
+// "2026-11-30 10:02:00 to 11:02:00 UTC": the day is said twice where it is another one.
+export function formatTimes(fromUnixMs: number, durationMs: number): string {
+  const text = (ms: number): [string, string] => {
+    const iso = new Date(ms).toISOString();
+    return [iso.slice(0, 10), iso.slice(11, 19)];
+  };
+  const [fromDay, from] = text(fromUnixMs);
+  if (durationMs <= 0) return `${fromDay} ${from} UTC`;
+  const [toDay, to] = text(fromUnixMs + durationMs);
+  return `${fromDay} ${from} to ${fromDay === toDay ? "" : `${toDay} `}${to} UTC`;
+}
+
 export function formatCount(count: number): string {
   return String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }

@@ -43,6 +43,7 @@ export class GraphPane {
   private hovered = -1;
   private selected = -1;
   private marked = -1; // function
+  private pointer: PointerEvent | null = null; // where it was last, while it is here
   private prefetch = 0;
   private size = { width: 0, height: 0 };
 
@@ -87,9 +88,13 @@ export class GraphPane {
     const { scroller, element, events } = this;
     scroller.addEventListener("pointermove", (event) => {
       const box = this.boxAt(event.clientX, event.clientY);
+      this.pointer = event;
       events.hover(this, box, event);
     });
-    scroller.addEventListener("pointerleave", () => events.hover(this, -1, null));
+    scroller.addEventListener("pointerleave", () => {
+      this.pointer = null;
+      events.hover(this, -1, null);
+    });
     scroller.addEventListener("click", (event) => {
       events.click(this, this.boxAt(event.clientX, event.clientY), event);
     });
@@ -295,6 +300,14 @@ export class GraphPane {
     const shown = this.scroller.scrollTop;
     if (top < shown || top + ROW_PX > shown + this.size.height) {
       this.scroller.scrollTop = top - this.size.height / 2;
+    }
+  }
+
+  // After another picture has come under the pointer.
+  hoverAgain(): void {
+    const at = this.pointer;
+    if (at !== null) {
+      this.events.hover(this, this.boxAt(at.clientX, at.clientY), at);
     }
   }
 

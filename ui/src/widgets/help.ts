@@ -1,25 +1,23 @@
 // The list of all keys.
 import { button, icon, make } from "./dom";
-import { KEYS, shownKey, type KeyHelp } from "./keys";
+import { KEYS, shownKey, type KeyHelp, type KeyLine } from "./keys";
 
 const GROUPS: KeyHelp["group"][] = ["Move", "Search", "Change the picture", "View"];
 
 export class HelpDialog {
   readonly element: HTMLDialogElement;
+  private readonly groups = make("div", { class: "vesta-help-groups" });
 
   constructor() {
-    const groups = GROUPS.map((group) => make("section", {}, [
-      make("h3", { text: group }),
-      make("dl", {}, KEYS.filter((entry) => entry.group === group).flatMap((entry) => [
-        make("dt", {}, entry.keys.map((key) => make("kbd", { text: shownKey(key) }))),
-        make("dd", { text: entry.help }),
-      ])),
-    ]));
+    for (const group of GROUPS) {
+      this.addGroup(group, KEYS.filter((entry) => entry.group === group)
+        .map(({ keys, help }) => ({ keys: keys.map(shownKey), help })));
+    }
     this.element = make("dialog", { class: "vesta-help", testId: "help-dialog", label: "Keys" }, [
       make("div", { class: "vesta-details-head" }, [make("h2", { text: "Keys" }),
         button({ class: "vesta-quiet", label: "Close", onClick: () => this.element.close() },
           [icon("M4 4l8 8M12 4l-8 8")])]),
-      make("div", { class: "vesta-help-groups" }, groups),
+      this.groups,
       make("p", { class: "vesta-hint", text: "Mouse: click zooms, Ctrl-click selects only, right "
         + "click opens the menu; in the table a click selects and searches, a double click shows "
         + "callers and callees." }),
@@ -30,6 +28,17 @@ export class HelpDialog {
         this.element.close(); // the backdrop
       }
     });
+  }
+
+  // Keys of the page around the view, too.
+  addGroup(name: string, lines: readonly KeyLine[]): void {
+    this.groups.append(make("section", {}, [
+      make("h3", { text: name }),
+      make("dl", {}, lines.flatMap(({ keys, help }) => [
+        make("dt", {}, keys.map((key) => make("kbd", { text: key }))),
+        make("dd", { text: help }),
+      ])),
+    ]));
   }
 
   open(): void {

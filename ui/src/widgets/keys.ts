@@ -16,6 +16,12 @@ export interface KeyHelp {
   group: "Move" | "Search" | "Change the picture" | "View";
 }
 
+// As the help dialog lists them.
+export interface KeyLine {
+  keys: readonly string[]; // as they are shown
+  help: string;
+}
+
 export const KEYS: readonly KeyHelp[] = [
   { command: "parent", keys: ["ArrowUp"],
     help: "To the caller (root above) or callee", group: "Move" },
@@ -77,6 +83,9 @@ export interface KeyPress {
   metaKey: boolean;
   shiftKey: boolean;
 }
+
+// Name in the data set of an element.
+export const LETS_KEYS_THROUGH = "letsKeysThrough";
 
 // Keys held with Ctrl, Alt or Meta belong to the browser.
 export function commandOf(press: KeyPress): Command | null {

@@ -65,7 +65,7 @@ export class Legend {
   }
 
   showEntries(
-    entries: LegendEntry[], styles: KeyStyles, selected: string[], unit: string,
+    entries: LegendEntry[], styles: KeyStyles, selected: string[], unit: string, inverted: boolean,
   ): void {
     this.selected = selected;
     const whole = entries.reduce((all, entry) => all + sum(entry.self), 0);
@@ -76,8 +76,10 @@ export class Legend {
       const swatch = make("span", { class: "vesta-swatch" });
       swatch.style.backgroundColor = this.painter.swatch(styles.swatchOf(entry.key, entry.kind));
       const share = formatShare(shareOf(own, whole));
+      const weight = inverted ? `${share} of the boxes`
+        : `${formatValue(own, unit)} self, ${share}`;
       const one = button({ class: "vesta-legend-entry", testId: "legend-entry",
-        data: { key: entry.key }, title: `${entry.label}: ${formatValue(own, unit)} self, ${share}`,
+        data: { key: entry.key }, title: `${entry.label}: ${weight}`,
         pressed: selected.includes(entry.key), tabIndex: -1,
         onClick: (event) => this.onClick(entry, event) },
         [swatch, make("span", { class: "vesta-legend-label", text: entry.label }),

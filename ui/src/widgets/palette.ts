@@ -2,6 +2,7 @@
 // hash of the key, so that the same binary looks the same tomorrow and on the other screen; in a
 // comparison, blue for less and orange for more, which the colour-blind tell apart too.
 import type { FunctionKind } from "../engine/protocol";
+import { REST_KEY } from "../model/groups";
 import { contrast, css, mix, oklch, type Rgb } from "./colour";
 
 export type Theme = "light" | "dark";
@@ -121,7 +122,7 @@ function fixedSlot(kind: FunctionKind, key: string): number {
     case "kernel":
       return SLOT_KERNEL + (hashOf(key) % KERNEL_TONES);
     default:
-      return -1;
+      return key === REST_KEY ? SLOT_REST : -1;
   }
 }
 

@@ -9,8 +9,20 @@ export const ROW_PX = 20;
 export class Functions {
   private readonly known = new Map<number, FunctionInfo>();
   private readonly byName = new Map<string, number>();
+  private isOld = false;
+
+  // Functions have other numbers now. What is known of the old ones is there until the first new
+  // ones come, since the picture is still theirs.
+  forget(): void {
+    this.byName.clear();
+    this.isOld = true;
+  }
 
   add(infos: readonly FunctionInfo[]): void {
+    if (this.isOld) {
+      this.known.clear();
+      this.isOld = false;
+    }
     for (const info of infos) {
       this.known.set(info.func, info);
       this.byName.set(`${info.name}\0${info.image}`, info.func);

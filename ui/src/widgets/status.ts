@@ -2,7 +2,7 @@
 // missing from the profile. And short messages that go away.
 import type { DocumentInfo } from "../engine/protocol";
 import { button, make, show } from "./dom";
-import { formatCount, formatShare, formatSigned, formatValue } from "./format";
+import { formatCount, formatShare, formatSigned, formatTimes, formatValue } from "./format";
 import { changeWord } from "./tooltip";
 
 const MESSAGE_MS = 4000;
@@ -46,6 +46,7 @@ export class Status {
     if (removed > 0) {
       parts.push(`${formatValue(removed, unit)} hidden by changes to the picture`);
     }
+    parts.push(...timesOf(info));
     this.line.replaceChildren(...parts.map((text) => make("span", { text })));
     show(this.notesButton, info.notes.length > 0);
     const count = info.notes.length;
@@ -54,11 +55,26 @@ export class Status {
   }
 }
 
+// What time a profile is of; a comparison says it of both sides where it is not the same.
+function timesOf(info: DocumentInfo): string[] {
+  const times = info.sides.filter((side) => isTime(side.timeUnixMs)
+    && isTime(side.timeUnixMs + side.durationMs))
+    .map((side) => formatTimes(side.timeUnixMs, side.durationMs));
+  if (times.length < info.sides.length) return [];
+  return [times[0] === times[times.length - 1] ? times[0] : times.join(" → ")];
+}
+
+// Of the years that have four digits.
+function isTime(unixMs: number): boolean {
+  return unixMs > 0 && unixMs < 253402300800000;
+}
+
 function totalsText(info: DocumentInfo, unit: string): string {
   const [one, other] = info.totals;
   const type = info.valueTypes[info.valueType]?.type ?? "";
   if (other === undefined) {
-    return `${formatValue(one, unit)} ${type}`.trim();
+    const noun = type === "samples" && one === 1 ? "sample" : type;
+    return `${formatValue(one, unit)} ${noun}`.trim();
   }
   return `${type}: ${formatValue(one, unit)} → ${formatValue(other, unit)} `
     + `(${formatSigned(other - one, unit)}, ${changeWord(one, other)})`;

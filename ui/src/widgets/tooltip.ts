@@ -42,6 +42,10 @@ export class Tooltip {
     host.append(this.element);
   }
 
+  get isShown(): boolean {
+    return this.shown !== null;
+  }
+
   hide(): void {
     this.element.hidden = true;
     this.shown = null;

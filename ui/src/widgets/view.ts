@@ -8,8 +8,8 @@ import type { Functions } from "./scene";
 import type { ViewParts } from "./view_parts";
 import type { ColouringChoice, LayoutChoice, NamedTransform, ViewState } from "./view_state";
 
-export type Task = "valueType" | "transforms" | "sandwich" | "groups" | "search" | "zoom"
-  | "legend" | "layout" | "address" | "details" | "minimap" | "table";
+export type Task = "document" | "valueType" | "transforms" | "sandwich" | "groups" | "search"
+  | "zoom" | "legend" | "layout" | "address" | "details" | "minimap" | "table";
 
 export interface Selection {
   pane: GraphPane | null; // null: chosen in the table
@@ -60,6 +60,9 @@ export interface ViewCommands {
   restartTable(): void; // it shows its first rows next time
   resized(pane: GraphPane): void;
   scrolled(pane: GraphPane): void;
+  // Runs it at once, or after the picture of a new document that is on its way: the numbers of
+  // nodes in the one that is shown do not hold any more.
+  whenSettled(run: () => void): void;
 }
 
 export interface View extends ViewModel, ViewCommands {}

@@ -33,9 +33,11 @@ export function eventsOf(view: View): PartEvents {
     },
     table: tableEvents(view),
     panes: {
-      click: (pane, box, event) => clickBox(view, pane, box, event),
+      click: (pane, _box, event) => view.whenSettled(() =>
+        clickBox(view, pane, pane.boxAt(event.clientX, event.clientY), event)),
       hover: (pane, box, event) => hoverBox(view, pane, box, event),
-      menu: (pane, box, x, y) => openBoxMenu(view, pane, box, x, y),
+      menu: (pane, _box, x, y) => view.whenSettled(() =>
+        openBoxMenu(view, pane, pane.boxAt(x, y), x, y)),
       resized: (pane) => view.resized(pane),
       scrolled: (pane) => view.scrolled(pane),
       focused: (pane) => view.activate(pane),

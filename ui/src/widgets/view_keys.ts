@@ -1,7 +1,7 @@
 // The keyboard on the view: from key to command (keys.ts) to what it does.
 import { BOX_REST } from "../engine/protocol";
 import type { ActionId } from "./actions";
-import { commandOf, type Command } from "./keys";
+import { commandOf, LETS_KEYS_THROUGH, type Command } from "./keys";
 import { boxOfNode, parentBox, widestChild } from "./scene";
 import type { View } from "./view";
 import { openTargetMenu } from "./view_pointer";
@@ -10,11 +10,13 @@ import type { LayoutChoice } from "./view_state";
 const NEXT_LAYOUT: Record<LayoutChoice, LayoutChoice> =
   { graph: "both", both: "table", table: "graph" };
 
-// Keys count when the focus is in the view, or nowhere. Gives a function that ends it.
+// Keys count when the focus is in the view, or nowhere, or in a part of the page that lets those
+// through which it has no use for (LETS_KEYS_THROUGH). Gives a function that ends it.
 export function listenToKeys(view: View): () => void {
   const onKey = (event: KeyboardEvent): void => {
     const at = event.target;
-    const isOurs = at === document.body || (at instanceof Node && view.root.contains(at));
+    const isOurs = at === document.body || (at instanceof Node && view.root.contains(at))
+      || (at instanceof HTMLElement && at.dataset[LETS_KEYS_THROUGH] !== undefined);
     const isText = at instanceof HTMLInputElement || at instanceof HTMLSelectElement;
     const isTaken = view.parts.menu.isOpen || view.parts.help.element.open;
     if (!isOurs || isText || event.defaultPrevented || isTaken) {
@@ -23,7 +25,14 @@ export function listenToKeys(view: View): () => void {
     const command = commandOf(event);
     const isPressOfButton = at instanceof HTMLButtonElement
       && (event.key === "Enter" || command === "menu");
-    if (command !== null && !isPressOfButton && runCommand(view, command)) {
+    if (command === null || isPressOfButton) {
+      return;
+    }
+    let isDone = true;
+    view.whenSettled(() => {
+      isDone = runCommand(view, command);
+    });
+    if (isDone) {
       event.preventDefault();
     }
   };

@@ -1,7 +1,8 @@
 // What the view asks the engine: tasks, each of which shows what came back. The order of TASKS is
 // the order in which one depends on the other, and in which the reader misses them.
-import { BOX_ANCESTOR, BOX_NODE, type Colouring, type DocumentInfo, type LayoutAnswer,
-  type SearchAnswer, type Transform, type TreeName, type Zoom } from "../engine/protocol";
+import { BOX_ANCESTOR, BOX_NODE, type Colouring, type DocumentInfo, type FunctionInfo,
+  type LayoutAnswer, type SearchAnswer, type Transform, type TreeName, type Zoom }
+  from "../engine/protocol";
 import type { Target } from "./actions";
 import { noiseScaleOf } from "./box_styles";
 import { shareOf, sum } from "./format";
@@ -9,7 +10,7 @@ import type { GraphPane } from "./graph_pane";
 import { MINIMAP_PX } from "./minimap";
 import { numberOf, resolveTransform } from "./named_transforms";
 import { makeScene, ROW_PX } from "./scene";
-import type { Task, View } from "./view";
+import type { Selection, Task, View } from "./view";
 import { stateToText, type NamedTransform, type ViewState } from "./view_state";
 import { WorkQueue } from "./work_queue";
 
@@ -20,8 +21,8 @@ const NARROWEST_PX: [nodesMost: number, px: number][] =
 const NARROWEST_MINIMAP_PX = 1;
 const SANDWICH_ROWS_LEAST = 6; // room of callers or callees, beside the deeper of them
 const ROOT: Zoom = { node: 0, below: null };
-const TASKS: readonly Task[] = ["valueType", "transforms", "sandwich", "groups", "search", "zoom",
-  "legend", "layout", "address", "details", "minimap", "table"];
+const TASKS: readonly Task[] = ["document", "valueType", "transforms", "sandwich", "groups",
+  "search", "zoom", "legend", "layout", "address", "details", "minimap", "table"];
 export type MeasuredStep = "vesta:zoom" | "vesta:search" | "vesta:transform";
 
 // The view as its work sees it: it also keeps what the engine answers.
@@ -29,7 +30,15 @@ export interface WorkedView extends View {
   state: ViewState;
   info: DocumentInfo;
   showState(): void;
+  documentChanged(info: DocumentInfo): void;
   keepAddress(state: string, isStep: boolean): void;
+}
+
+// What is brought over into a new document, by names that hold in both.
+interface Swap {
+  pane: GraphPane | null;
+  address: string | null; // of the selected node
+  func: FunctionInfo | null; // the selected one
 }
 
 export class ViewWork {
@@ -45,6 +54,10 @@ export class ViewWork {
   private removed: number[] = [];
   private minimapAsked: Promise<LayoutAnswer> | null = null; // of the last picture
   private zoomPath: number[] = [];
+  private nextDocument: Uint8Array | null = null;
+  private swap: Swap | null = null; // from a new document to its first picture
+  private waiting: (() => void)[] = []; // for that picture
+  private lostZoom = ""; // address of a zoomed node that the document lacks; it may come back
   private readonly started = new Map<MeasuredStep, number>();
   private readonly queue: WorkQueue<Task>;
   private readonly firstType: number; // what the document shows by itself
@@ -68,6 +81,20 @@ export class ViewWork {
     this.queue.clear();
   }
 
+  get isSwapping(): boolean {
+    return this.swap !== null;
+  }
+
+  refresh(bytes: Uint8Array): void {
+    this.nextDocument = bytes;
+    this.queue.add("document");
+  }
+
+  whenSettled(run: () => void): void {
+    if (this.swap === null) run();
+    else this.waiting.push(run);
+  }
+
   // What a change of state from outside asks for.
   addChanges(before: ViewState, after: ViewState): void {
     const differs = (...keys: (keyof ViewState)[]): boolean =>
@@ -89,6 +116,9 @@ export class ViewWork {
 
   setZoom(tree: TreeName, zoom: Zoom): void {
     this.zooms[tree] = zoom;
+    if (tree === "main") {
+      this.lostZoom = "";
+    }
     this.isAddressOld = this.isAddressOld || tree === "main";
     this.isStep = this.isStep || tree === "main";
     this.reveal = true;
@@ -132,6 +162,8 @@ export class ViewWork {
 
   private async run(task: Task): Promise<void> {
     switch (task) {
+      case "document":
+        return this.runDocument();
       case "valueType":
         return this.runValueType();
       case "transforms":
@@ -166,6 +198,61 @@ export class ViewWork {
     return this.view.colouring === "difference" ? "binary" : this.view.colouring;
   }
 
+  private async runDocument(): Promise<void> {
+    const { view } = this;
+    const bytes = this.nextDocument;
+    if (bytes === null) {
+      return;
+    }
+    this.nextDocument = null;
+    let swap = this.swap; // there already: the document before could not be read
+    while (swap === null || this.isAddressOld) { // until nothing was zoomed meanwhile
+      if (this.isAddressOld) {
+        await this.runAddress();
+      }
+      const kept = view.selection;
+      const isNode = kept?.pane?.tree === "main" && kept.node !== null;
+      swap = { pane: kept?.pane ?? null, func: kept?.func ?? null,
+        address: isNode ? await view.engine.addressOf(kept.node ?? 0) : null };
+    }
+    this.swap = swap;
+    const info = await view.engine.load(bytes);
+    const { state } = view;
+    Object.assign(this.zooms, { main: ROOT, callers: ROOT, callees: ROOT });
+    this.sandwichFunction = null;
+    view.documentChanged(info);
+    this.queue.add("zoom", "legend", "layout", "minimap", "table", "details");
+    if (state.valueType !== null) this.queue.add("valueType");
+    if (state.transforms.length > 0) this.queue.add("transforms");
+    if (state.sandwich !== null) this.queue.add("sandwich");
+    if (state.groups.length > 0) this.queue.add("groups");
+    if (state.query.text !== "") this.queue.add("search");
+  }
+
+  // The first picture of a new document is there.
+  private settle(): void {
+    const waiting = this.waiting;
+    this.waiting = [];
+    this.swap = null;
+    for (const run of waiting) {
+      run();
+    }
+  }
+
+  // What was selected in the document before; null = it is not in this one.
+  private async selectedBefore({ pane, address, func }: Swap): Promise<Selection | null> {
+    const { engine } = this.view;
+    if (pane === null && func !== null) {
+      const number = await engine.functionNamed(func.name, func.image);
+      return number === null ? null : { pane, node: null, func: { ...func, func: number } };
+    }
+    const node = address === null ? null : await engine.nodeAt(address);
+    if (pane === null || node === null) {
+      return null;
+    }
+    return { pane, node, func: (await engine.details("main", node, ROOT)).func };
+  }
+
   // Nodes have other numbers now.
   private treeChanged(): void {
     this.view.select(null);
@@ -184,22 +271,26 @@ export class ViewWork {
     if (this.isAddressOld) {
       await this.runAddress();
     }
-    const transforms: Transform[] = [];
-    const known: NamedTransform[] = [];
+    const found: { one: NamedTransform; transform: Transform | null }[] = [];
     for (const one of view.state.transforms) {
-      const transform = await resolveTransform(view.engine, view.functions, one);
-      if (transform === null) {
-        view.parts.message.show("A change of this link is about a function that is not here");
-      } else {
-        transforms.push(transform);
-        known.push(one);
-      }
+      found.push({ one, transform: await resolveTransform(view.engine, view.functions, one) });
     }
-    const answer = await view.engine.setTransforms(transforms);
-    view.state = { ...view.state, transforms: known };
+    const known = found.filter(({ transform }) => transform !== null);
+    const answer = await view.engine.setTransforms(
+      known.map(({ transform }) => transform as Transform));
+    const labels = [...answer.labels];
+    if (this.swap !== null) { // what is not in this document may be in the next
+      this.labels = found.map(({ transform }) =>
+        (transform === null ? "of a function that is not here" : labels.shift() ?? ""));
+    } else {
+      if (known.length < found.length) {
+        view.parts.message.show("A change of this link is about a function that is not here");
+      }
+      view.state = { ...view.state, transforms: known.map(({ one }) => one) };
+      this.labels = labels;
+    }
     view.info = answer.info;
     this.removed = answer.removed;
-    this.labels = answer.labels;
     this.treeChanged();
   }
 
@@ -217,7 +308,7 @@ export class ViewWork {
     this.sandwichFunction = func;
     this.zooms.callers = ROOT;
     this.zooms.callees = ROOT;
-    this.reveal = true;
+    this.reveal = this.reveal || this.swap === null;
     view.select(null);
     view.showState();
     this.queue.add("layout");
@@ -244,14 +335,21 @@ export class ViewWork {
     const view = this.view;
     const { zoom, rest } = view.state;
     const node = zoom === "" ? 0 : await view.engine.nodeAt(zoom);
-    if (node === null) {
+    if (node === null && this.swap !== null) {
+      if (this.lostZoom === "") {
+        view.parts.message.show("The zoomed box is not in this time: all is shown until it is");
+      }
+      this.lostZoom = zoom;
+    } else if (node === null) {
       view.state = { ...view.state, zoom: "", rest: null };
       this.zooms.main = ROOT;
     } else {
       this.zooms.main = { node, below: rest?.below ?? null, from: rest?.from, to: rest?.to };
+      this.reveal = this.reveal || this.lostZoom !== "";
+      this.lostZoom = "";
     }
     this.isAddressOld = false;
-    this.reveal = true;
+    this.reveal = this.reveal || this.swap === null;
     this.queue.add("layout");
   }
 
@@ -263,7 +361,8 @@ export class ViewWork {
     } else {
       const entries = await view.engine.legend(this.groupColouring);
       styles.setColouring(this.groupColouring, entries);
-      legend.showEntries(entries, styles.keys, view.state.groups, view.unit);
+      const { state, unit, info } = view;
+      legend.showEntries(entries, styles.keys, state.groups, unit, info.inverted);
     }
     this.queue.add("layout", "minimap");
   }
@@ -272,13 +371,18 @@ export class ViewWork {
     const view = this.view;
     const { comparison, widthBy, layout } = view.state;
     if (layout === "table") {
+      if (this.swap !== null) {
+        view.select(await this.selectedBefore(this.swap));
+      }
       this.showPicture(null, performance.now());
+      this.settle();
       return;
     }
     const panes = view.trees.map((tree) => view.parts.panes[tree]);
     const narrowestPx = NARROWEST_PX.find(([most]) => view.info.nodeCount <= most)?.[1] ?? 2;
     const answers = await Promise.all(panes.map((pane) => view.engine.layout({ tree: pane.tree,
       zoom: this.zooms[pane.tree], widthPx: pane.widthPx, narrowestPx, comparison, widthBy })));
+    const selected = this.swap === null ? null : await this.selectedBefore(this.swap);
     // The engine lays out the small picture while the large one is drawn here.
     this.minimapAsked = this.queue.isWanted("minimap") ? this.askMinimap() : null;
     const started = performance.now();
@@ -292,6 +396,9 @@ export class ViewWork {
       pane.setScene(scenes[at], view.isRootBelow(pane.tree), this.reveal);
     });
     this.reveal = false;
+    if (this.swap !== null) {
+      view.select(selected);
+    }
     if (view.state.sandwich !== null && view.selection === null) {
       view.selectBox(view.parts.panes.callees, 0); // the function itself
     }
@@ -300,6 +407,14 @@ export class ViewWork {
       pane.select(pane === selection?.pane ? selection.node : null, selection?.func.func ?? -1);
     }
     this.showPicture(answers[answers.length - 1], started);
+    if (this.swap !== null) {
+      this.settle();
+      if (view.parts.tooltip.isShown) {
+        for (const pane of panes) {
+          pane.hoverAgain();
+        }
+      }
+    }
   }
 
   private sceneOf(answer: LayoutAnswer): ReturnType<typeof makeScene> {
@@ -364,7 +479,7 @@ export class ViewWork {
   private async runAddress(): Promise<void> {
     const view = this.view;
     const { node, below, from, to } = this.zooms.main;
-    const zoom = node === 0 ? "" : await view.engine.addressOf(node);
+    const zoom = node === 0 ? this.lostZoom : await view.engine.addressOf(node);
     const rest = below === null ? null : { below, from: from ?? 0, to: to ?? 0 };
     view.state = { ...view.state, zoom, rest };
     this.isAddressOld = false;
