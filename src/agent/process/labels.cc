@@ -168,11 +168,15 @@ Labels MakeLabels(const LabelSources& sources) {
   return labels;
 }
 
-Labels InheritLabels(const Labels& parent, std::string_view executable, std::string_view comm) {
+Labels InheritLabels(const Labels& parent) {
   Labels labels = parent;
   labels.known = false;
   labels.inherited = true;
-  if (!executable.empty()) labels.executable = CleanLabel(executable);
+  return labels;
+}
+
+Labels WithExecutable(Labels labels, std::string_view executable, std::string_view comm) {
+  labels.executable = CleanLabel(executable);
   if (labels.rule == ServiceRule::kProgram) {
     labels.service_name = CleanLabel(ProgramOf(executable.empty() ? comm : executable));
   }

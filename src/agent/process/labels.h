@@ -56,9 +56,12 @@ Labels MakeLabels(const LabelSources& sources);
 
 // Labels of a process that is gone. Control groups and environment are handed down at fork and
 // exec, unless someone moved or changed them in between, which is not seen: a container's first
-// process that lives only milliseconds may count as one of the container manager's. Shape:
-// `executable` is the path that the process mapped, as it saw it; empty = as the parent's.
-Labels InheritLabels(const Labels& parent, std::string_view executable, std::string_view comm);
+// process that lives only milliseconds may count as one of the container manager's.
+Labels InheritLabels(const Labels& parent);
+
+// The same labels of a process that runs another program: `executable` is the path that it mapped,
+// as it saw it; empty = not known yet.
+Labels WithExecutable(Labels labels, std::string_view executable, std::string_view comm);
 
 // Cuts foreign text to kLabelBytesMax; control characters and bytes that are no UTF-8 become '?'.
 std::string CleanLabel(std::string_view text);

@@ -15,10 +15,14 @@ using profile::ImageId;
 
 // A program cannot be loaded and end within this time of its exec, but for the smallest.
 constexpr uint64_t kExecExitNs = 200'000;
-// Labels are read again when they are this old: of a process that hands them down to one that is
-// gone, and of one that is sampled. One reading costs four files of /proc.
-constexpr uint64_t kLabelsFreshNs = 250'000'000;
-constexpr uint64_t kLabelsStaleNs = 60'000'000'000;
+// Labels are read again after some time: of a process that hands them down to one that is gone, and
+// of one that is sampled. A program is moved to its control group soon after its start, if at all:
+// the time is as long as the program had run when they were read, within these bounds. One reading
+// costs four files of /proc.
+constexpr uint64_t kHandDownAgainNsMin = 2'000'000;
+constexpr uint64_t kHandDownAgainNsMax = 250'000'000;
+constexpr uint64_t kSampledAgainNsMin = 50'000'000;
+constexpr uint64_t kSampledAgainNsMax = 60'000'000'000;
 constexpr uint64_t kRetryFirstNs = 10'000'000;
 constexpr uint64_t kRetryMaxNs = 10'000'000'000;
 constexpr size_t kRetriesMax = 8192;  // beyond, all pids may be tried at once again
@@ -159,13 +163,21 @@ ResolvedMapping ProcessTable::ResolveAnonymous(Process& process, const MapsEntry
 bool ProcessTable::AddMapping(Process& process, MappingList& mappings, const MapsEntry& entry,
                               const ResolvedMapping& resolved) {
   if (process.first_path == nullptr && entry.kind == MappingKind::kFile) {
-    process.first_path = std::make_shared<const std::string>(entry.path);
+    NoteFirstPath(process, entry.path);
   }
   mappings.SetLimit(std::min(options_.mappings_max, process.mappings_share.count_max()));
   const auto outcome = mappings.Add({entry.start, entry.end, resolved.bias, resolved.image});
   if (outcome == MappingList::Outcome::kFull) ++counters_.mappings_beyond_limit;
   if (&mappings == &process.mappings) process.mappings_share.Take(mappings.all().size());
   return outcome != MappingList::Outcome::kUnchanged;
+}
+
+void ProcessTable::NoteFirstPath(Process& process, const std::string& path) {
+  process.first_path = std::make_shared<const std::string>(path);
+  // It was sampled inside its exec, before it mapped anything, and was gone when it was asked.
+  if (process.labels == nullptr || process.labels->known) return;
+  process.labels = tasks_.Intern(WithExecutable(*process.labels, path, process.comm));
+  if (process.task != TaskId()) tasks_.SetLabels(process.task, process.labels);
 }
 
 ProcessTable::Read ProcessTable::ReadWithBackOff(uint32_t pid) {
@@ -491,26 +503,33 @@ void ProcessTable::ReadLabels(Process& process) {
   if (labels) {
     if (labels->opt_out_unclear) ++counters_.opt_outs_unclear;
   } else {
-    std::string_view path;
-    if (process.first_path != nullptr) path = *process.first_path;
+    labels = Labels{};
     if (const auto ancestor = LabelsOfAncestor(process)) {
       ++counters_.labels_inherited;
-      labels = InheritLabels(*ancestor, path, process.comm);
+      labels = InheritLabels(*ancestor);
     } else {
       ++counters_.labels_unknown;
-      labels = Labels{};
-      labels->executable = CleanLabel(path);
+    }
+    if (process.first_path != nullptr) {
+      labels = WithExecutable(std::move(*labels), *process.first_path, process.comm);
+    } else if (process.exec_generation != 0) {
+      labels =
+          WithExecutable(std::move(*labels), {}, process.comm);  // until it maps its first file
     }
   }
   process.labels = tasks_.Intern(std::move(*labels));
   process.labels_mono_ns = now_mono_ns;
 }
 
-// Reads the labels again when they are older than that: control groups change without an event.
-// Samples from now on are those of a new task if the labels are others.
-void ProcessTable::RefreshLabels(Process& process, uint64_t age_ns_max) {
+// Reads the labels again when they may have changed: control groups do without an event. Samples
+// from now on are those of a new task if the labels are others.
+void ProcessTable::RefreshLabels(Process& process, uint64_t again_ns_min, uint64_t again_ns_max) {
   const uint64_t now_mono_ns = proc_.NowMonoNs();
-  if (process.labels != nullptr && now_mono_ns < process.labels_mono_ns + age_ns_max) return;
+  if (process.labels != nullptr) {
+    const uint64_t read_mono_ns = process.labels_mono_ns;
+    const uint64_t had_run_ns = read_mono_ns - std::min(process.generation_mono_ns, read_mono_ns);
+    if (now_mono_ns < read_mono_ns + std::clamp(had_run_ns, again_ns_min, again_ns_max)) return;
+  }
   auto labels = ReadOwnLabels(process);
   if (!labels) return;
   process.labels_mono_ns = now_mono_ns;
@@ -523,7 +542,7 @@ void ProcessTable::RefreshLabels(Process& process, uint64_t age_ns_max) {
 // What the nearest process tells that it was forked from and that is known; null without one.
 std::shared_ptr<const Labels> ProcessTable::LabelsOfAncestor(const Process& process) {
   const Process* ancestor = list_.FindAncestor(process, [this](Process& candidate) {
-    RefreshLabels(candidate, kLabelsFreshNs);
+    RefreshLabels(candidate, kHandDownAgainNsMin, kHandDownAgainNsMax);
     return candidate.labels != nullptr && (candidate.labels->known || candidate.labels->inherited);
   });
   return ancestor == nullptr ? nullptr : ancestor->labels;
@@ -542,7 +561,8 @@ void ProcessTable::ResetTasks() {
 }
 
 TaskId ProcessTable::TaskOfProcess(Process& process) {
-  if (process.labels != nullptr && process.labels->known) RefreshLabels(process, kLabelsStaleNs);
+  if (process.labels != nullptr && process.labels->known)
+    RefreshLabels(process, kSampledAgainNsMin, kSampledAgainNsMax);
   if (process.task != TaskId()) return process.task;
   if (process.labels == nullptr) ReadLabels(process);
   process.task = tasks_.Add(

@@ -124,6 +124,7 @@ class ProcessTable {
   Read ReadFromProc(uint32_t pid, KernelThreads kernel_threads);
   Read ReadWithBackOff(uint32_t pid);
   void ReadMappings(Process& process, const std::string& maps);
+  void NoteFirstPath(Process& process, const std::string& path);
   bool AddMapping(Process& process, MappingList& mappings, const MapsEntry& entry,
                   const ResolvedMapping& resolved);
   ResolvedMapping ResolveAnonymous(Process& process, const MapsEntry& entry,
@@ -146,7 +147,7 @@ class ProcessTable {
   TaskId TaskOfProcess(Process& process);
   TaskId TaskOfStranger(const SampledThread& thread);
   std::optional<Labels> ReadOwnLabels(Process& process);
-  void RefreshLabels(Process& process, uint64_t age_ns_max);
+  void RefreshLabels(Process& process, uint64_t again_ns_min, uint64_t again_ns_max);
   std::shared_ptr<const Labels> LabelsOfAncestor(const Process& process);
   uint32_t LivingAncestorOf(const Process& process);
   std::optional<MappingPlace> FindMapping(profile::ImageId image) const;

@@ -738,6 +738,28 @@ TEST_F(ProcessTableTest, LabelsOfAProcessThatIsGoneAreThoseOfItsParent) {
   EXPECT_TRUE(table_->Find(10)->labels->known);
 }
 
+TEST_F(ProcessTableTest, AProcessThatIsSampledInsideItsExecHasItsOwnProgramAfterAll) {
+  Start(10, "sh", 100, "/bin/sh").cgroup = "0::/system.slice/shop.service\n";
+  Start(20, "bash", 100, "/bin/bash");
+  table_->Scan();
+  for (const uint32_t parent : {10u, 20u}) {
+    const uint32_t child = parent + 1;
+    ApplyFork(parent, child);
+    ApplyExec(child, "job");
+    proc_.processes.erase(child);
+    const TaskId inside = table_->TaskOf({child, 0, 0, Tick(), "job"});
+    EXPECT_EQ(table_->task(inside).labels->executable, "") << "that of the parent is wrong";
+    ApplyMmap(child, "/opt/job-1", kBase);
+    ApplyMmap(child, "/lib/ld.so", kBase + 0x10000);
+    proc_.processes.erase(child);
+    EXPECT_EQ(table_->TaskOf({child, 0, 0, Tick(), "job"}), inside);
+    EXPECT_EQ(table_->task(inside).labels->executable, "/opt/job-1");
+    EXPECT_TRUE(table_->task(inside).labels->inherited);
+  }
+  EXPECT_EQ(TaskOf(11).labels->service_name, "shop");
+  EXPECT_EQ(TaskOf(21).labels->service_name, "job-1");
+}
+
 TEST_F(ProcessTableTest, AProcessThatMovedToAnotherControlGroupHandsThatDown) {
   Start(10, "sh", 100, "/bin/sh");
   table_->Scan();
@@ -751,7 +773,43 @@ TEST_F(ProcessTableTest, AProcessThatMovedToAnotherControlGroupHandsThatDown) {
   EXPECT_EQ(TaskOf(10).labels->unit, "shop.service") << "its own samples follow";
 }
 
+TEST_F(ProcessTableTest, AProcessThatIsMovedSoonAfterItsStartHandsThatDown) {
+  Start(10, "sh", 100, "/bin/sh");
+  ApplyFork(1, 10);
+  ApplyExec(10, "sh");
+  EXPECT_EQ(TaskOf(10).labels->unit, "") << "sampled before the move";
+  proc_.processes[10].cgroup = "0::/system.slice/shop.service\n";
+  proc_.now_mono_ns += 3'000'000;
+  ApplyFork(10, 11);
+  ApplyExec(11, "job");
+  ApplyExit(11);
+  EXPECT_EQ(TaskOf(11).labels->unit, "shop.service");
+}
+
+TEST_F(ProcessTableTest, LabelsOfAYoungProcessAreReadAgainSooner) {
+  ASSERT_EQ(table_->Find(1), nullptr);
+  Start(1, "init", 1);
+  table_->Scan();
+  Start(10, "a", 100);
+  ApplyFork(1, 10);
+  const auto unit = [&] {
+    return table_->task(table_->TaskOf({10, 0, 0, Tick(), "a"})).labels->unit;
+  };
+  EXPECT_EQ(unit(), "");
+  proc_.processes[10].cgroup = "0::/system.slice/shop.service\n";
+  proc_.now_mono_ns += 40'000'000;
+  EXPECT_EQ(unit(), "") << "each reading costs something";
+  proc_.now_mono_ns += 20'000'000;
+  EXPECT_EQ(unit(), "shop.service");
+  proc_.processes[10].cgroup = "0::/system.slice/other.service\n";
+  proc_.now_mono_ns += 40'000'000;
+  EXPECT_EQ(unit(), "shop.service");
+  proc_.now_mono_ns += 30'000'000;
+  EXPECT_EQ(unit(), "other.service") << "it had run for 60 ms, and 60 ms are over";
+}
+
 TEST_F(ProcessTableTest, LabelsAreReadAgainAfterAMinute) {
+  proc_.now_mono_ns += 3'600 * kSecond;
   Start(10, "a", 100);
   table_->Scan();
   const TaskId before = table_->TaskOf({10, 0, 0, Tick(), "a"});

@@ -54,6 +54,13 @@ void TaskList::SetComm(TaskId id, const std::string& comm) {
   task.exclusion = ExclusionOf(task);
 }
 
+void TaskList::SetLabels(TaskId id, std::shared_ptr<const Labels> labels) {
+  if (id == beyond_limit_) return;
+  TaskInfo& task = Get(id);
+  task.labels = std::move(labels);
+  task.exclusion = ExclusionOf(task);
+}
+
 void TaskList::SetStart(TaskId id, uint64_t start_boot_ns) {
   if (id != beyond_limit_) Get(id).start_boot_ns = start_boot_ns;
 }

@@ -37,7 +37,8 @@ struct TaskInfo {
   Exclusion exclusion = Exclusion::kNone;  // the list's own word
 };
 
-// Whether a process is not to be sampled; asked when its task is made and when its name changes.
+// Whether a process is not to be sampled; asked when its task is made and when its name or labels
+// change.
 using ExclusionRule = std::function<bool(const TaskInfo& task)>;
 
 // Shape:  ids are dense from 1. Beyond the limit all further tasks are one, "[other]", which is not
@@ -60,6 +61,7 @@ class TaskList {
 
   const TaskInfo& task(TaskId id) const;
   void SetComm(TaskId id, const std::string& comm);
+  void SetLabels(TaskId id, std::shared_ptr<const Labels> labels);
   void SetStart(TaskId id, uint64_t start_boot_ns);
 
   // Equal labels are one. Those that nobody holds any more go in time.

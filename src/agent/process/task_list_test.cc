@@ -53,7 +53,12 @@ TEST(TaskListTest, WhatIsLearnedOfOneProcessDoesNotRenameAllBeyondTheLimit) {
   for (const TaskId id : {kept, other}) {
     tasks.SetComm(id, "renamed");
     tasks.SetStart(id, 77);
+    Labels labels;
+    labels.unit = "shop.service";
+    tasks.SetLabels(id, tasks.Intern(labels));
   }
+  EXPECT_EQ(tasks.task(kept).labels->unit, "shop.service");
+  EXPECT_EQ(tasks.task(other).labels->unit, "");
   EXPECT_EQ(tasks.task(kept).comm, "renamed");
   EXPECT_EQ(tasks.task(kept).start_boot_ns, 77u);
   EXPECT_EQ(tasks.task(other).comm, "[other]");
@@ -76,6 +81,10 @@ TEST(TaskListTest, AProcessIsExcludedByItsOwnWordOrTheRuleAndByItsNameOfNow) {
   EXPECT_EQ(tasks.task(renamed).exclusion, Exclusion::kByRule);
   tasks.SetComm(renamed, "plain");
   EXPECT_EQ(tasks.task(renamed).exclusion, Exclusion::kNone);
+  Labels labels;
+  labels.opted_out = true;
+  tasks.SetLabels(renamed, tasks.Intern(labels));
+  EXPECT_EQ(tasks.task(renamed).exclusion, Exclusion::kOptedOut);
   add("a", false);
   EXPECT_EQ(tasks.task(add("secret", true)).exclusion, Exclusion::kNone) << "beyond the limit";
 }
