@@ -36,6 +36,15 @@ if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
+# What was compiled in one clone serves another. Not for test programs: their debug information has to
+# name the place that they were built in.
+function(vesta_share_cache target)
+  if(CCACHE)
+    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER
+      "env;CCACHE_BASEDIR=${CMAKE_SOURCE_DIR};CCACHE_NOHASHDIR=true;${CCACHE}")
+  endif()
+endfunction()
+
 find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)
 
@@ -48,6 +57,7 @@ target_compile_options(vesta_flags INTERFACE
 function(vesta_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS" ${ARGN})
   add_library(vesta_${name} STATIC ${arg_SOURCES})
+  vesta_share_cache(vesta_${name})
   target_link_libraries(vesta_${name} PUBLIC vesta_flags ${arg_DEPS})
 endfunction()
 
@@ -55,6 +65,7 @@ endfunction()
 function(vesta_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name}_test ${arg_SOURCES})
+  vesta_share_cache(${name}_test)
   target_compile_options(${name}_test PRIVATE -O0)
   target_link_libraries(${name}_test PRIVATE vesta_flags ${arg_DEPS} GTest::gtest
                                              GTest::gtest_main Threads::Threads)
@@ -70,6 +81,7 @@ function(vesta_fuzz name)
   else()
     add_executable(${name}_fuzz ${arg_SOURCES} ${CMAKE_SOURCE_DIR}/test/support/replay_corpus.cc)
   endif()
+  vesta_share_cache(${name}_fuzz)
   target_link_libraries(${name}_fuzz PRIVATE vesta_flags ${arg_DEPS})
   set_target_properties(${name}_fuzz PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)

@@ -51,6 +51,21 @@ def pytest_runtest_setup(item):
             pytest.skip(f"needs the program {' or '.join(mark.args)}")
 
 
+def pytest_collection_modifyitems(items):
+    """Tests that sample running programs or drive a browser depend on what else the machine does at
+    that moment: such a test that fails is run once more, alone with itself after a pause, and the
+    second run decides. Both are shown."""
+    for item in items:
+        if item.get_closest_marker("needs_bpf") or "page_browser" in item.fixturenames:
+            item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=5))
+
+
+def pytest_terminal_summary(terminalreporter):
+    for report in terminalreporter.stats.get("rerun", []):
+        terminalreporter.line(f"ran twice: {report.nodeid}, after")
+        terminalreporter.line(str(report.longrepr).strip()[-1000:])
+
+
 def weight(samples):
     """How many times the kernel saw these: equal stacks are one sample with a larger value."""
     return sum(sample.values[0] for sample in samples)

@@ -346,7 +346,7 @@ def test_a_planted_change_between_two_versions_stands_first(fresh, folder):
     server = fresh()
     for version, extra in (("1", []), ("2", ["120"])):
         path = f"{folder}/{version}.pb.gz"
-        server.run("record", "-q", "-F", "499", "-o", path, "--state-dir", folder, "--",
+        server.run("record", "-q", "-F", "997", "-o", path, "--state-dir", folder, "--",
                    f"{PROGRAMS}/planted", "2000", *extra)
         server.run("import", path, "--label", "service=planted", "--label", f"version={version}")
     report = json.loads(server.run("diff", 'cpu{version="1",process="planted"}',
