@@ -54,6 +54,9 @@ target_compile_options(vesta_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor
                             -Wold-style-cast -Werror>)
 
+# All that the sanitizers watch: unit tests and fuzz targets, and what they are made of.
+add_custom_target(checks)
+
 function(vesta_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS" ${ARGN})
   add_library(vesta_${name} STATIC ${arg_SOURCES})
@@ -69,6 +72,7 @@ function(vesta_test name)
   target_compile_options(${name}_test PRIVATE -O0)
   target_link_libraries(${name}_test PRIVATE vesta_flags ${arg_DEPS} GTest::gtest
                                              GTest::gtest_main Threads::Threads)
+  add_dependencies(checks ${name}_test)
   set_target_properties(${name}_test PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
 endfunction()
@@ -83,6 +87,7 @@ function(vesta_fuzz name)
   endif()
   vesta_share_cache(${name}_fuzz)
   target_link_libraries(${name}_fuzz PRIVATE vesta_flags ${arg_DEPS})
+  add_dependencies(checks ${name}_fuzz)
   set_target_properties(${name}_fuzz PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
 endfunction()

@@ -30,23 +30,25 @@ RowValues RandomRows(size_t count, uint32_t series_count, unsigned seed) {
 
 // The rows that a read must give, in the order of sealed files.
 RowValues Expected(const RowValues& rows, const ParquetRead& read) {
-  std::vector<size_t> order(rows.type.size());
-  std::iota(order.begin(), order.end(), size_t{0});
+  const auto has = [](std::span<const uint32_t> set, uint32_t id) {
+    return std::binary_search(set.begin(), set.end(), id);
+  };
+  std::vector<size_t> order;
+  for (size_t i = 0; i < rows.type.size(); ++i) {
+    if (has(read.types, rows.type[i]) && (read.every_series || has(read.series, rows.series[i])) &&
+        read.range.Contains(rows.time[i])) {
+      order.push_back(i);
+    }
+  }
   const auto key = [&](size_t i) {
     return std::tuple(rows.type[i], rows.series[i], rows.task[i], rows.time[i], rows.stack[i],
                       rows.value[i]);
   };
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return key(a) < key(b); });
-  const auto has = [](std::span<const uint32_t> set, uint32_t id) {
-    return std::binary_search(set.begin(), set.end(), id);
-  };
   RowValues expected;
   for (const size_t i : order) {
-    if (has(read.types, rows.type[i]) && (read.every_series || has(read.series, rows.series[i])) &&
-        read.range.Contains(rows.time[i])) {
-      expected.Add(rows.type[i], rows.series[i], rows.task[i], rows.stack[i], rows.time[i],
-                   rows.value[i]);
-    }
+    expected.Add(rows.type[i], rows.series[i], rows.task[i], rows.stack[i], rows.time[i],
+                 rows.value[i]);
   }
   return expected;
 }

@@ -197,8 +197,8 @@ def page():
     return ui_tests.cases(run, Case)
 
 
-def built(preset, folder, *stages):
-    failed = build(preset, folder)
+def built(preset, folder, *stages, targets=("all",)):
+    failed = build(preset, folder, targets)
     return failed or [case for stage in stages for case in stage()]
 
 
@@ -229,7 +229,7 @@ STAGES = {
     "end to end": e2e,
     "ASan and UBSan: build, unit tests, fuzz smoke":
         lambda: built("asan", "build-asan", lambda: unit("build-asan", "asan."),
-                      lambda: fuzz("build-asan")),
+                      lambda: fuzz("build-asan"), targets=("checks",)),
     "TSan": tsan,
 }
 TIERS = {"lint": ["lint"], "page": ["unit tests of the page"],
