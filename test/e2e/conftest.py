@@ -53,8 +53,8 @@ def pytest_runtest_setup(item):
 
 def pytest_collection_modifyitems(items):
     """Tests that sample running programs or drive a browser depend on what else the machine does at
-    that moment: such a test that fails is run once more, alone with itself after a pause, and the
-    second run decides. Both are shown."""
+    that moment: such a test that fails is run once more after a pause, and the second run decides.
+    Both are shown."""
     for item in items:
         if item.get_closest_marker("needs_bpf") or "page_browser" in item.fixturenames:
             item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=5))

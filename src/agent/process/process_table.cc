@@ -15,21 +15,11 @@ using profile::ImageId;
 
 // A program cannot be loaded and end within this time of its exec, but for the smallest.
 constexpr uint64_t kExecExitNs = 200'000;
-// Labels are read again after some time: of a process that hands them down to one that is gone, and
-// of one that is sampled. A program is moved to its control group soon after its start, if at all:
-// the time is as long as the program had run when they were read, within these bounds. One reading
-// costs four files of /proc.
-constexpr uint64_t kHandDownAgainNsMin = 2'000'000;
-constexpr uint64_t kHandDownAgainNsMax = 250'000'000;
-constexpr uint64_t kSampledAgainNsMin = 50'000'000;
-constexpr uint64_t kSampledAgainNsMax = 60'000'000'000;
 constexpr uint64_t kRetryFirstNs = 10'000'000;
 constexpr uint64_t kRetryMaxNs = 10'000'000'000;
 constexpr size_t kRetriesMax = 8192;  // beyond, all pids may be tried at once again
 constexpr uint64_t kResyncMinNs = 1'000'000'000;
 constexpr uint64_t kResyncMaxNs = 30'000'000'000;
-
-bool IsZombie(const ProcStat& stat) { return stat.state == 'Z' || stat.state == 'X'; }
 
 std::optional<MapsEntry> EntryOf(const MmapEvent& event) {
   if (event.size_bytes == 0 || event.start + event.size_bytes < event.start) return std::nullopt;
@@ -104,7 +94,7 @@ ProcessTable::Read ProcessTable::ReadFromProc(uint32_t pid, KernelThreads kernel
   const auto stat = ParseStat(*text);
   if (!stat.ok()) return fail(stat.error());
   if (stat->is_kernel_thread && kernel_threads == KernelThreads::kSkip) return Read::kDone;
-  if (IsZombie(*stat) && stat->thread_count <= 1) return Read::kGone;
+  if (stat->is_zombie() && stat->thread_count <= 1) return Read::kGone;
   const uint64_t start_boot_ns = stat->start_boot_ticks * proc_.TickNs();
   Process* process = list_.Get(pid);
   if (process != nullptr && !SameStart(*process, start_boot_ns, false)) {
@@ -124,7 +114,7 @@ ProcessTable::Read ProcessTable::ReadFromProc(uint32_t pid, KernelThreads kernel
   process->comm = stat->comm;
   process->is_kernel_thread = stat->is_kernel_thread;
   process->thread_count = stat->thread_count;
-  process->leader_exited = IsZombie(*stat);
+  process->leader_exited = stat->is_zombie();
   process->exited = false;
   process->known_mono_ns = now_mono_ns;
   // Nothing: it is about to end, or is a kernel thread.
@@ -333,7 +323,7 @@ bool ProcessTable::ExitWasOfAnExec(const Process& process, uint64_t time_mono_ns
   if (time_mono_ns > process.generation_mono_ns + kExecExitNs) return false;
   const auto text = proc_.Read(process.pid, ProcFile::kStat);
   const auto stat = text.ok() ? ParseStat(*text) : base::Result<ProcStat>(text.error());
-  return stat.ok() && !IsZombie(*stat) &&
+  return stat.ok() && !stat->is_zombie() &&
          SameStart(process, stat->start_boot_ticks * proc_.TickNs(), false);
 }
 
@@ -467,123 +457,13 @@ void ProcessTable::NoteExecId(uint32_t pid, uint32_t exec_id, uint64_t start_boo
   IncarnationOf({pid, start_boot_ns, exec_id, observed_mono_ns, {}});
 }
 
-// --- Names ---------------------------------------------------------------------------------------
-
-bool ProcessTable::EnsureLabels(uint32_t pid) {
-  Process* process = list_.Get(pid);
-  if (process == nullptr) return false;
-  if (process->labels == nullptr) ReadLabels(*process);
-  return process->labels->known;
-}
-
-// Empty when the process is gone.
-std::optional<Labels> ProcessTable::ReadOwnLabels(Process& process) {
-  if (process.exited) return std::nullopt;
-  const auto exe = proc_.ReadExe(process.pid);
-  const auto cgroup = proc_.Read(process.pid, ProcFile::kCgroup);
-  const auto environ = proc_.Read(process.pid, ProcFile::kEnviron);
-  // All of it is about the process we mean if that is still there afterwards.
-  const auto text = proc_.Read(process.pid, ProcFile::kStat);
-  const auto stat = text.ok() ? ParseStat(*text) : base::Result<ProcStat>(text.error());
-  if (!stat.ok() || (IsZombie(*stat) && stat->thread_count <= 1) ||
-      !SameStart(process, stat->start_boot_ticks * proc_.TickNs(), false)) {
-    return std::nullopt;
-  }
-  NoteStart(process, stat->start_boot_ticks * proc_.TickNs(), false);
-  return MakeLabels({exe.ok()                        ? *exe
-                     : process.first_path != nullptr ? *process.first_path
-                                                     : std::string(),
-                     process.comm, cgroup.ok() ? *cgroup : std::string(),
-                     environ.ok() ? *environ : std::string()});
-}
-
-void ProcessTable::ReadLabels(Process& process) {
-  const uint64_t now_mono_ns = proc_.NowMonoNs();
-  std::optional<Labels> labels = ReadOwnLabels(process);
-  if (labels) {
-    if (labels->opt_out_unclear) ++counters_.opt_outs_unclear;
-  } else {
-    labels = Labels{};
-    if (const auto ancestor = LabelsOfAncestor(process)) {
-      ++counters_.labels_inherited;
-      labels = InheritLabels(*ancestor);
-    } else {
-      ++counters_.labels_unknown;
-    }
-    if (process.first_path != nullptr) {
-      labels = WithExecutable(std::move(*labels), *process.first_path, process.comm);
-    } else if (process.exec_generation != 0) {
-      labels =
-          WithExecutable(std::move(*labels), {}, process.comm);  // until it maps its first file
-    }
-  }
-  process.labels = tasks_.Intern(std::move(*labels));
-  process.labels_mono_ns = now_mono_ns;
-}
-
-// Reads the labels again when they may have changed: control groups do without an event. Samples
-// from now on are those of a new task if the labels are others.
-void ProcessTable::RefreshLabels(Process& process, uint64_t again_ns_min, uint64_t again_ns_max) {
-  const uint64_t now_mono_ns = proc_.NowMonoNs();
-  if (process.labels != nullptr) {
-    const uint64_t read_mono_ns = process.labels_mono_ns;
-    const uint64_t had_run_ns = read_mono_ns - std::min(process.generation_mono_ns, read_mono_ns);
-    if (now_mono_ns < read_mono_ns + std::clamp(had_run_ns, again_ns_min, again_ns_max)) return;
-  }
-  auto labels = ReadOwnLabels(process);
-  if (!labels) return;
-  process.labels_mono_ns = now_mono_ns;
-  auto fresh = tasks_.Intern(std::move(*labels));
-  if (fresh == process.labels) return;
-  process.labels = std::move(fresh);
-  process.task = TaskId();
-}
-
-// What the nearest process tells that it was forked from and that is known; null without one.
-std::shared_ptr<const Labels> ProcessTable::LabelsOfAncestor(const Process& process) {
-  const Process* ancestor = list_.FindAncestor(process, [this](Process& candidate) {
-    RefreshLabels(candidate, kHandDownAgainNsMin, kHandDownAgainNsMax);
-    return candidate.labels != nullptr && (candidate.labels->known || candidate.labels->inherited);
-  });
-  return ancestor == nullptr ? nullptr : ancestor->labels;
-}
+// --- Code ----------------------------------------------------------------------------------------
 
 // 0 when there is none that we know.
 uint32_t ProcessTable::LivingAncestorOf(const Process& process) {
   const Process* ancestor =
       list_.FindAncestor(process, [](const Process& candidate) { return !candidate.exited; });
   return ancestor == nullptr ? 0 : ancestor->pid;
-}
-
-void ProcessTable::ResetTasks() {
-  tasks_.Clear();
-  list_.ForgetTasks();
-}
-
-TaskId ProcessTable::TaskOfProcess(Process& process) {
-  if (process.labels != nullptr && process.labels->known)
-    RefreshLabels(process, kSampledAgainNsMin, kSampledAgainNsMax);
-  if (process.task != TaskId()) return process.task;
-  if (process.labels == nullptr) ReadLabels(process);
-  process.task = tasks_.Add(
-      {process.pid, process.start_boot_ns, process.comm, process.labels, process.is_kernel_thread});
-  return process.task;
-}
-
-TaskId ProcessTable::TaskOfStranger(const SampledThread& thread) {
-  const auto stranger = tasks_.AddStranger(thread.pid, thread.start_boot_ns, thread.thread_comm);
-  if (stranger.is_new) ++counters_.labels_unknown;
-  return stranger.task;
-}
-
-TaskId ProcessTable::TaskOf(const SampledThread& thread) {
-  EnsureKnown(thread.pid);
-  Process* process = IncarnationOf(thread);
-  if (process == nullptr) return TaskOfStranger(thread);
-  if (thread.time_mono_ns < process->generation_mono_ns && process->previous_task != TaskId()) {
-    return process->previous_task;
-  }
-  return TaskOfProcess(*process);
 }
 
 ImageId ProcessTable::GeneratedCodeOf(uint32_t pid, ImageId mapped) {

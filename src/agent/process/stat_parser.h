@@ -15,6 +15,8 @@ struct ProcStat {
   bool is_kernel_thread = false;
   uint32_t thread_count = 0;
   uint64_t start_boot_ticks = 0;  // ticks of ProcView::TickNs(), rounded down; same over execve
+
+  bool is_zombie() const { return state == 'Z' || state == 'X'; }
 };
 
 // Errors: Corrupt when a field is missing. The name may hold any characters, also " ) R 1".
